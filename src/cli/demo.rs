@@ -1,0 +1,3 @@
+//! `demo`
+use super::Failure;
+pub(super) fn run() -> Result<(), Failure> { Ok(()) }

@@ -1,0 +1,144 @@
+//! Door 2: the command line. The only user of clap and stdout.
+
+mod call;
+mod demo;
+mod init;
+mod tools;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::{
+    clock::Clock,
+    error::{Error, Result},
+    ops::Context,
+};
+
+/// The exit code of a command that was called wrongly.
+const USAGE: u8 = 2;
+
+/// A memory for companion agents that never loses anything: an MCP server over stdio, and the same
+/// operations as commands.
+#[derive(Debug, Parser)]
+#[command(name = "companion-memory", version, after_help = "Exit codes: 0 done, 1 refused, 2 usage, 3 busy (try again), 4 unreadable or I/O, 70 internal.")]
+pub struct Arguments {
+    /// The workspace: the folder that holds `memory/`. Default: `WORKSPACE_DIR`, else the current
+    /// folder or the nearest parent that has a `memory` folder.
+    #[arg(long, global = true, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// The time zone, such as `Asia/Shanghai`. Default: the local one, as `date` has it.
+    #[arg(long, global = true, value_name = "NAME")]
+    timezone: Option<String>,
+    /// What to do. Default: serve.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the tools over MCP on stdin and stdout. This is also done without a subcommand.
+    Serve,
+    /// Make a new workspace.
+    Init {
+        /// The folder, new or without a workspace.
+        dir: PathBuf,
+    },
+    /// Call a tool once and print its result as JSON.
+    Call {
+        /// The tool's name; `tools` lists them.
+        tool: String,
+        /// The arguments as a JSON object, or `-` to read them from stdin. Default: none.
+        #[arg(value_name = "JSON")]
+        arguments: Option<String>,
+    },
+    /// Print the table of tools, or write their schemas.
+    Tools {
+        /// Write one file a tool into this folder: what `tools/list` publishes for it.
+        #[arg(long, value_name = "DIR")]
+        write: Option<PathBuf>,
+    },
+    /// Show it all in a temporary workspace: a real conversation over MCP beside a bash writer.
+    Demo,
+}
+
+impl Arguments {
+    /// The program's arguments.
+    ///
+    /// # Errors
+    ///
+    /// The exit code, once usage or help has been printed.
+    pub fn read() -> Result<Self, u8> {
+        Self::try_parse().map_err(|error| {
+            // Nothing can be done if stderr is closed.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(USAGE)
+        })
+    }
+
+    /// Where and when the calls take place.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_argument` for a zone that there is not.
+    pub fn context(&self) -> Result<Context> {
+        Ok(Context { workspace: self.workspace.clone(), clock: Clock::new(self.timezone.as_deref())? })
+    }
+}
+
+/// Does what a command says, other than serving, and answers the exit code.
+#[must_use]
+pub fn run(command: Command, context: &Context) -> u8 {
+    let done = match command {
+        Command::Serve => Ok(()),
+        Command::Init { dir } => init::run(&dir),
+        Command::Call { tool, arguments } => call::run(&tool, arguments.as_deref(), context),
+        Command::Tools { write } => tools::run(write.as_deref()),
+        Command::Demo => demo::run(),
+    };
+    done.map_or_else(|failure| failure.report(), |()| 0)
+}
+
+/// Why a command did not do what it was to do.
+enum Failure {
+    /// It was called wrongly.
+    Usage(String),
+    /// The operation was refused or failed.
+    Refused(Error),
+    /// Something around it failed: a pipe, a child process.
+    Io(std::io::Error),
+}
+
+impl Failure {
+    /// Says it on stderr, and answers the exit code.
+    #[expect(clippy::print_stderr, reason = "this is what tells the user")]
+    fn report(&self) -> u8 {
+        match self {
+            Self::Usage(message) => {
+                eprintln!("usage: {message}");
+                USAGE
+            }
+            Self::Refused(error) => {
+                eprintln!("{}", error.report());
+                error.exit_code()
+            }
+            Self::Io(error) => {
+                eprintln!("io: {error}");
+                4
+            }
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}

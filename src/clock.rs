@@ -1,0 +1,57 @@
+//! Time in the zone of the person whose memory this is.
+
+use jiff::{Timestamp, ZonedDateTime, civil::Date, tz::TimeZone};
+
+use crate::error::{Error, Result};
+
+/// Tells the time in one zone.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    zone: TimeZone,
+}
+
+impl Clock {
+    /// A clock in the zone of this name, or in the process's local one, as `date` has it.
+    ///
+    /// # Errors
+    ///
+    /// `invalid_argument` if no zone is called so.
+    pub fn new(zone: Option<&str>) -> Result<Self> {
+        let zone = match zone {
+            Some(name) => TimeZone::get(name)
+                .map_err(|_| Error::invalid("--timezone", format!("`{name}`"), "a zone's name such as `Asia/Shanghai`"))?,
+            None => TimeZone::system(),
+        };
+        Ok(Self { zone })
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        Moment(Timestamp::now().to_zoned_datetime(self.zone.clone()))
+    }
+}
+
+/// A moment, in the forms in which it is written.
+#[derive(Debug, Clone)]
+pub struct Moment(ZonedDateTime);
+
+impl Moment {
+    /// The day.
+    #[must_use]
+    pub fn date(&self) -> Date {
+        self.0.date()
+    }
+
+    /// `YYYY-MM-DDTHH:MM`
+    #[must_use]
+    pub fn minute(&self) -> String {
+        self.0.strftime("%Y-%m-%dT%H:%M").to_string()
+    }
+
+    /// RFC 3339 with an offset, in seconds.
+    #[must_use]
+    pub fn instant(&self) -> String {
+        self.0.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    }
+}

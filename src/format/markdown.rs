@@ -1,0 +1,202 @@
+//! The shared grammar: which lines of a file are real Markdown, which are headings, rules, fields.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::slice;
+
+/// One line of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Line<'t> {
+    /// Where the line begins, in bytes.
+    pub(crate) start: usize,
+    /// Where the next line begins, in bytes: behind the line's ending.
+    pub(crate) next: usize,
+    /// The line without its ending.
+    pub(crate) text: &'t str,
+    /// Whether the line begins outside of comments and closed fences.
+    pub(crate) visible: bool,
+}
+
+impl<'t> Line<'t> {
+    /// Where the line's text ends, in bytes.
+    pub(crate) fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+
+    /// The level and the text of a visible heading.
+    pub(crate) fn heading(&self) -> Option<(usize, &'t str)> {
+        if !self.visible {
+            return None;
+        }
+        let rest = self.text.trim_start_matches('#');
+        let level = self.text.len() - rest.len();
+        let is_heading = (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']));
+        is_heading.then(|| (level, rest.trim()))
+    }
+
+    /// Whether this is a visible `---` (or `***`, `___`).
+    pub(crate) fn is_rule(&self) -> bool {
+        let marks = self.text.trim();
+        self.visible && marks.len() >= 3 && ["-", "*", "_"].iter().any(|mark| marks.split(mark).all(str::is_empty))
+    }
+
+    /// Whether the line is empty or only white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// The text of a visible top-level bullet.
+    pub(crate) fn bullet(&self) -> Option<&'t str> {
+        let rest = self.text.strip_prefix(['-', '*', '+', '•'])?;
+        (self.visible && rest.starts_with([' ', '\t'])).then(|| rest.trim())
+    }
+
+    /// The name and the value's place of a visible `**name**：value` line.
+    pub(crate) fn field(&self) -> Option<(&'t str, Range<usize>)> {
+        if !self.visible {
+            return None;
+        }
+        let (name, rest) = self.text.strip_prefix("**")?.split_once("**")?;
+        let value = rest.strip_prefix(['：', ':']);
+        // `**name：** value` is the other way in which people write it.
+        let (name, value) = match value {
+            Some(value) => (name, value),
+            None => (name.strip_suffix(['：', ':'])?, rest),
+        };
+        let start = self.end() - value.trim_start().len();
+        Some((name.trim(), start..start + value.trim().len()))
+    }
+}
+
+/// A code fence's mark, where its line begins and how long it is.
+struct Closer {
+    start: usize,
+    length: usize,
+    /// The longest mark of this kind from here to the end of the text.
+    longest_from_here: usize,
+}
+
+/// Walks over the lines of a text and tells for each whether it is real Markdown: not in a comment
+/// and not in a closed fence. A comment or fence that is never closed hides nothing.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    at: usize,
+    hidden_until: usize,
+    backtick_closers: Vec<Closer>,
+    tilde_closers: Vec<Closer>,
+}
+
+/// The lines of a text. A byte order mark belongs to no line.
+pub(crate) fn lines(text: &str) -> Lines<'_> {
+    Lines {
+        text,
+        at: if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 },
+        hidden_until: 0,
+        backtick_closers: closers(text, '`'),
+        tilde_closers: closers(text, '~'),
+    }
+}
+
+impl<'t> Iterator for Lines<'t> {
+    type Item = Line<'t>;
+
+    fn next(&mut self) -> Option<Line<'t>> {
+        let start = self.at;
+        if start >= self.text.len() {
+            return None;
+        }
+        let rest = slice(self.text, start..self.text.len());
+        let next = memchr::memchr(b'\n', rest.as_bytes()).map_or(self.text.len(), |at| start + at + 1);
+        let whole = slice(self.text, start..next);
+        let text = whole.strip_suffix('\n').map_or(whole, |line| line.strip_suffix('\r').unwrap_or(line));
+        self.at = next;
+
+        let visible_before = start >= self.hidden_until;
+        if visible_before {
+            if let Some(fence_end) = self.fence_end(text, next) {
+                self.hidden_until = fence_end;
+            }
+        }
+        let visible = start >= self.hidden_until;
+        self.hide_comments(start.max(self.hidden_until), next);
+        Some(Line { start, next, text, visible })
+    }
+}
+
+impl Lines<'_> {
+    /// Where the fence that this line opens ends, if it is closed.
+    fn fence_end(&self, line: &str, next: usize) -> Option<usize> {
+        let (mark, length, info) = fence_mark(line)?;
+        if mark == '`' && info.contains('`') {
+            return None;
+        }
+        let closers = if mark == '`' { &self.backtick_closers } else { &self.tilde_closers };
+        let later = closers.get(closers.partition_point(|closer| closer.start < next)..)?;
+        if later.first()?.longest_from_here < length {
+            return None;
+        }
+        let closer = later.iter().find(|closer| closer.length >= length)?;
+        let rest = slice(self.text, closer.start..self.text.len());
+        Some(memchr::memchr(b'\n', rest.as_bytes()).map_or(self.text.len(), |at| closer.start + at + 1))
+    }
+
+    /// Hides what closed comments that begin between `from` and `until` cover.
+    fn hide_comments(&mut self, from: usize, until: usize) {
+        let bytes = self.text.as_bytes();
+        let mut from = from;
+        while let Some(line) = bytes.get(from..until) {
+            let Some(open) = memmem::find(line, b"<!--") else { return };
+            let inside = from + open + 4;
+            let rest = bytes.get(inside..).unwrap_or(&[]);
+            // A comment that meets another opening mark first counts as never closed.
+            let body = rest.get(..memmem::find(rest, b"<!--").unwrap_or(rest.len())).unwrap_or(&[]);
+            let closed = memmem::find(body, b"-->");
+            from = closed.map_or(inside, |end| inside + end + 3);
+            self.hidden_until = self.hidden_until.max(closed.map_or(0, |_| from));
+        }
+    }
+}
+
+/// The last line of a text, if it has any. Its visibility is not looked at.
+pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let start = body.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = slice(body, start..body.len());
+    let line = if body.len() < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line };
+    (!text.trim_start_matches('\u{feff}').is_empty()).then_some(Line { start, next: text.len(), text: line, visible: true })
+}
+
+/// A fence's mark, its length and what follows it, if the line is one.
+fn fence_mark(line: &str) -> Option<(char, usize, &str)> {
+    let indented = line.trim_start_matches(' ');
+    let mark = indented.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = indented.trim_start_matches(mark);
+    let length = indented.len() - info.len();
+    (line.len() - indented.len() <= 3 && length >= 3).then_some((mark, length, info))
+}
+
+/// Every line that may close a fence of this mark.
+fn closers(text: &str, mark: char) -> Vec<Closer> {
+    let needle = [mark; 3].iter().collect::<String>();
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| memmem::find(rest.as_bytes(), needle.as_bytes())) {
+        let at = from + at;
+        let start = slice(text, 0..at).rfind('\n').map_or(0, |newline| newline + 1);
+        let line = slice(text, start..text.len()).lines().next().unwrap_or("");
+        if let Some((found_mark, length, info)) = fence_mark(line) {
+            if found_mark == mark && info.trim().is_empty() {
+                found.push(Closer { start, length, longest_from_here: length });
+            }
+        }
+        from = (start + line.len()).max(at + needle.len());
+    }
+    let mut longest = 0;
+    for closer in found.iter_mut().rev() {
+        longest = longest.max(closer.length);
+        closer.longest_from_here = longest;
+    }
+    found
+}

@@ -1,0 +1,97 @@
+//! Pure text to values and back: no file, clock or environment is touched here.
+//!
+//! One file for each kind of memory file, and the grammar they share.
+
+pub mod document;
+pub mod events;
+pub mod index;
+pub mod life_log;
+mod markdown;
+pub mod mood;
+pub mod replay;
+pub mod sections;
+pub mod text;
+pub mod unresolved;
+
+use std::ops::Range;
+
+use jiff::civil::Date;
+
+/// The files of a workspace that hold memory, in the order in which a change is applied to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryFile {
+    /// What happened and what was promised.
+    Events,
+    /// What is still on somebody's mind.
+    Unresolved,
+    /// The mood now and its last snapshots.
+    Mood,
+    /// When the mood was written last, and the healing steps in a row.
+    MoodAux,
+    /// The character.
+    Persona,
+    /// The user.
+    Profile,
+    /// The character's own life. Read only.
+    LifeLog,
+    /// The last messages. Read only.
+    History,
+    /// The summary of the conversations. Read only.
+    Summary,
+    /// The index that every conversation begins with. Always last: it cites the others.
+    Index,
+}
+
+impl MemoryFile {
+    /// The file's place below the workspace.
+    #[must_use]
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Events => "memory/events.md",
+            Self::Unresolved => "memory/unresolved.md",
+            Self::Mood => "memory/mood_state.md",
+            Self::MoodAux => ".mood_state_aux",
+            Self::Persona => "memory/persona.md",
+            Self::Profile => "memory/user_profile.md",
+            Self::LifeLog => "memory/life_log.md",
+            Self::History => "memory/RECENT_HISTORY.md",
+            Self::Summary => "memory/session_summary.md",
+            Self::Index => "memory/MEMORY.md",
+        }
+    }
+}
+
+/// The part of a text at a place that the text itself gave; nothing where it is not one.
+pub(crate) fn slice(text: &str, place: Range<usize>) -> &str {
+    text.get(place).unwrap_or("")
+}
+
+/// The date at the beginning of a value, `YYYY-MM-DD` or `YYYY/M/D`, if there is such a day.
+#[must_use]
+pub fn leading_date(value: &str) -> Option<Date> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let (year, rest) = value.split_at_checked(digits(value)).filter(|(year, _)| year.len() == 4)?;
+    let separator = rest.chars().next().filter(|c| matches!(c, '-' | '/'))?;
+    let rest = rest.strip_prefix(separator)?;
+    let (month, rest) = rest.split_at_checked(digits(rest))?;
+    let rest = rest.strip_prefix(separator)?;
+    let (day, _) = rest.split_at_checked(digits(rest))?;
+    let width = if separator == '-' { 2..=2 } else { 1..=2 };
+    if !width.contains(&month.len()) || !width.contains(&day.len()) {
+        return None;
+    }
+    Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()
+}
+
+/// The number of an id such as `E012` behind its letter: ASCII digits, at most fifteen of them.
+pub(crate) fn id_number(digits: &str) -> Option<u64> {
+    let is_number = (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
+}
+
+/// Writes an id with at least three digits.
+#[must_use]
+pub fn id(letter: char, number: u64) -> String {
+    format!("{letter}{number:03}")
+}

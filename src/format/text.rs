@@ -1,0 +1,131 @@
+//! Free text: how it is cleaned, written into a line, read back, measured and compared.
+
+use std::borrow::Cow;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The longest free text a call may bring, in Unicode scalar values.
+pub const TEXT_LIMIT: usize = 2_000;
+
+/// The `name=` marks of a worry's line; other programs substitute what follows them.
+pub(crate) const WORRY_FIELDS: [&str; 5] = ["src", "kind", "decay_d", "last_touched", "forced_echo_last"];
+
+/// What stands for each character that is written in another form.
+const ESCAPES: [(&str, char); 6] =
+    [("<br>", '\n'), ("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&#91;", '['), ("&#61;", '=')];
+
+/// Cleans a text as it comes from a caller: line breaks of every kind become `\n`, tabs spaces,
+/// other control characters go, and so does white space at both ends.
+#[must_use]
+pub fn fold(raw: &str) -> String {
+    let mut folded = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => {
+                chars.next_if_eq(&'\n');
+                folded.push('\n');
+            }
+            '\n' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => folded.push('\n'),
+            '\t' => folded.push(' '),
+            c if c.is_control() => {}
+            c => folded.push(c),
+        }
+    }
+    folded.trim().to_owned()
+}
+
+/// Writes folded text so that it fits on one line and forges nothing: no entry, comment or id.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    escape_where(text, |_| false)
+}
+
+/// Like [`escape`], for a worry's line, where `=` after a field name is escaped as well.
+#[must_use]
+pub fn escape_worry(text: &str) -> String {
+    escape_where(text, |before| WORRY_FIELDS.iter().any(|field| before.ends_with(field)))
+}
+
+fn escape_where(text: &str, is_field_before: impl Fn(&str) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        let (before, rest) = text.split_at(at);
+        let after = rest.strip_prefix(c).unwrap_or("");
+        match c {
+            '\n' => escaped.push_str("<br>"),
+            '<' if after.starts_with("!--") || after.starts_with("br>") => escaped.push_str("&lt;"),
+            '>' if before.ends_with("--") => escaped.push_str("&gt;"),
+            '[' if starts_with_id(after) => escaped.push_str("&#91;"),
+            '=' if is_field_before(before) => escaped.push_str("&#61;"),
+            '&' if ["lt;", "gt;", "amp;", "#91;", "#61;"].iter().any(|name| after.starts_with(name)) => {
+                escaped.push_str("&amp;");
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Whether a `[` in front of this would begin an id. Digits of every script count: some programs'
+/// `\d` matches them too.
+fn starts_with_id(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['E', 'U', 'M', 'L', 'D']) else { return false };
+    let after_digits = rest.trim_start_matches(char::is_numeric);
+    after_digits.len() < rest.len() && after_digits.starts_with(']')
+}
+
+/// Gives back what [`escape`] or [`escape_worry`] was given, in one pass.
+#[must_use]
+pub fn unescape(line: &str) -> Cow<'_, str> {
+    if !line.contains(['&', '<']) {
+        return Cow::Borrowed(line);
+    }
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let escape = ESCAPES.iter().find_map(|(form, meant)| rest.strip_prefix(form).map(|after| (*meant, after)));
+        let (meant, after) = escape.unwrap_or_else(|| (c, rest.strip_prefix(c).unwrap_or("")));
+        text.push(meant);
+        rest = after;
+    }
+    Cow::Owned(text)
+}
+
+/// The first `limit` user-perceived characters, or `None` if the text has no more than that.
+#[must_use]
+pub fn cut(text: &str, limit: usize) -> Option<&str> {
+    let (end, _) = text.grapheme_indices(true).nth(limit)?;
+    text.get(..end)
+}
+
+/// A form in which texts are equal that differ only in white space, width, case, zero-width
+/// characters or trailing punctuation.
+#[must_use]
+pub fn comparison_key(text: &str) -> String {
+    let mut key: String = text
+        .nfkc()
+        .flat_map(char::to_lowercase)
+        .filter(|c| !c.is_whitespace() && !is_zero_width(*c))
+        .collect();
+    key.truncate(key.trim_end_matches(is_punctuation).len());
+    key
+}
+
+/// A form in which a search finds words whatever their case and width.
+#[must_use]
+pub fn search_key(text: &str) -> String {
+    text.nfkc().flat_map(char::to_lowercase).filter(|c| !is_zero_width(*c)).collect()
+}
+
+fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+fn is_punctuation(c: char) -> bool {
+    c.is_ascii_punctuation()
+        || matches!(c, '、' | '。' | '《' | '》' | '「' | '」' | '『' | '』' | '【' | '】' | '〈' | '〉'
+            | '“' | '”' | '‘' | '’' | '—' | '–' | '…' | '·' | '・' | '〜')
+}

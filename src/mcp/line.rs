@@ -1,0 +1,69 @@
+//! One line of input: a message, or the answer to what is none.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+use rmcp::model::ClientJsonRpcMessage;
+use serde_json::{Value, json};
+
+/// The longest line that is taken, in bytes.
+pub(super) const LINE_LIMIT: usize = 4 * 1024 * 1024;
+
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+
+/// What a line comes to.
+pub(super) enum Read {
+    Message(Box<ClientJsonRpcMessage>),
+    /// The answer to something that is no message.
+    Refusal(String),
+    /// Nothing: a blank line, or a notification that is not of this protocol.
+    Nothing,
+}
+
+/// Reads a line, without its ending.
+pub(super) fn read(line: &[u8]) -> Read {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Read::Nothing;
+    }
+    let error = match serde_json::from_slice(line) {
+        Ok(message) => return Read::Message(Box::new(message)),
+        Err(error) => error,
+    };
+    match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Object(object)) if object.contains_key("method") && !object.contains_key("id") => Read::Nothing,
+        Ok(value) => Read::Refusal(refusal(INVALID_REQUEST, "this is no request: expected one JSON-RPC 2.0 object", id_of(&value))),
+        Err(_) => Read::Refusal(refusal(PARSE_ERROR, &format!("this line is no JSON: {error}"), id_despite_errors(line))),
+    }
+}
+
+/// The answer to a line that is too long, of which the beginning and the end are known.
+pub(super) fn too_long(start: &[u8], end: &[u8]) -> String {
+    static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?\d+)\s*,"#).ok());
+    static LAST: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""id"\s*:\s*("[^"\\]*"|-?\d+)\s*\}\s*$"#).ok());
+    let found = |regex: &Option<Regex>, text: &[u8]| {
+        let id = regex.as_ref()?.captures(text)?.get(1)?.as_bytes().to_vec();
+        serde_json::from_slice(&id).ok()
+    };
+    let id = found(&FIRST, start).or_else(|| found(&LAST, end)).unwrap_or(Value::Null);
+    refusal(INVALID_REQUEST, &format!("this line is too long: expected at most {LINE_LIMIT} bytes"), id)
+}
+
+fn refusal(code: i32, message: &str, id: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
+}
+
+fn id_of(value: &Value) -> Value {
+    value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned().unwrap_or(Value::Null)
+}
+
+/// The id of a request that a strict parser refuses for a lone surrogate or for bytes that are no
+/// UTF-8: those are replaced, only to read the id.
+fn id_despite_errors(line: &[u8]) -> Value {
+    static SURROGATE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}").ok());
+    let text = String::from_utf8_lossy(line);
+    let Some(surrogate) = SURROGATE.as_ref() else { return Value::Null };
+    let mended = surrogate.replace_all(text.as_bytes(), &b"?"[..]);
+    serde_json::from_slice::<Value>(&mended).map_or(Value::Null, |value| id_of(&value))
+}

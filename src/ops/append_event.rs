@@ -1,0 +1,113 @@
+//! `append_event`: a new entry in `events.md` (`memory_write`, step 2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Operation, Tool, Write, date, event_file, optional_date, optional_text, text};
+use crate::{
+    error::{Error, Result},
+    format::{
+        MemoryFile,
+        events::{self, EventType, Field, NO_DUE_DATE, NewEvent, Status},
+        id,
+    },
+    workspace::Transaction,
+};
+
+pub(super) const TOOL: Tool = Tool::writes::<AppendEvent>();
+
+struct AppendEvent;
+
+/// Records something with a place in time: an emotional event, a promise, something the user has to
+/// do, something important. The server numbers it and refreshes the open items of MEMORY.md. Write
+/// what happened in the user's language, in one or two sentences.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Params {
+    /// 情绪事件: strong feelings. 约定: a promise or an appointment. 用户Todo: something the user has
+    /// to do. 重要事件: anything else of weight.
+    #[serde(rename = "type")]
+    event_type: EventType,
+    /// What happened or was agreed. At most 2,000 characters.
+    #[schemars(length(min = 1, max = 2_000))]
+    content: String,
+    /// How strong the feeling was, 1 (slight) to 5 (overwhelming). Required for 情绪事件, and only
+    /// for it.
+    #[schemars(range(min = 1, max = 5))]
+    intensity: Option<u8>,
+    /// How the user was then. At most 2,000 characters.
+    #[schemars(length(max = 2_000))]
+    user_state: Option<String>,
+    /// How to come back to it next time. At most 2,000 characters.
+    #[schemars(length(max = 2_000))]
+    follow_up: Option<String>,
+    /// The day that was agreed, YYYY-MM-DD. Give it whenever there is one; not for 情绪事件.
+    #[schemars(extend("format" = "date"))]
+    due_date: Option<String>,
+    /// The day it belongs to, YYYY-MM-DD. Default: today.
+    #[schemars(extend("format" = "date"))]
+    date: Option<String>,
+    /// Default: 待跟进 (open). 已跟进: followed up. 已关闭: closed.
+    status: Option<Status>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reply {
+    /// The new event's id, such as E012.
+    id: String,
+}
+
+impl Operation for AppendEvent {
+    const NAME: &'static str = "append_event";
+    const TITLE: &'static str = "Record an event";
+    const EFFECT: Effect = Effect::Adds;
+    type Params = Params;
+    type Reply = Reply;
+}
+
+impl Write for AppendEvent {
+    fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
+        let (event, superfluous) = new_event(params, transaction)?;
+        superfluous.into_iter().for_each(|warning| transaction.warn(warning));
+        let standing = event_file::open(transaction)?;
+        let standing = events::parse(&standing);
+        if let Some(twin) = standing.open_twin(&event) {
+            transaction.warn(format!("{} already says the same for the same day and is open; this was recorded beside it", twin.id()));
+        }
+        let number = event_file::next_number(transaction, &standing)?;
+        events::append(transaction.document(MemoryFile::Events)?, number, &event);
+        event_file::refresh_index(transaction)?;
+        Ok(Reply { id: id('E', number) })
+    }
+}
+
+/// The event that the arguments describe, and a warning for each that was dropped.
+fn new_event(params: Params, transaction: &Transaction<'_>) -> Result<(NewEvent, Vec<String>)> {
+    let is_emotional = params.event_type == EventType::情绪事件;
+    let mut superfluous = Vec::new();
+    let mut fields = vec![(Field::Content, text("content", &params.content)?)];
+    match params.intensity {
+        Some(intensity) if is_emotional => fields.push((Field::Intensity, events::stars(intensity))),
+        None if is_emotional => {
+            let expected = "how strong the feeling was, 1 to 5, for a 情绪事件".to_owned();
+            return Err(Error::MissingArgument { place: "intensity".to_owned(), expected });
+        }
+        Some(_) => superfluous.push("`intensity` was left out: it belongs to 情绪事件 only".to_owned()),
+        None => {}
+    }
+    let texts = [(Field::UserState, "user_state", params.user_state), (Field::FollowUp, "follow_up", params.follow_up)];
+    for (field, place, raw) in texts {
+        fields.extend(optional_text(place, raw.as_deref())?.map(|value| (field, value)));
+    }
+    fields.push((Field::Status, params.status.unwrap_or_default().as_str().to_owned()));
+    match optional_date("due_date", params.due_date.as_deref())? {
+        Some(_) if is_emotional => superfluous.push("`due_date` was left out: a 情绪事件 has none".to_owned()),
+        Some(due) => fields.push((Field::DueDate, due.to_string())),
+        None if params.event_type == EventType::约定 => fields.push((Field::DueDate, NO_DUE_DATE.to_owned())),
+        None => {}
+    }
+    let date = match params.date {
+        Some(raw) => date("date", &raw)?,
+        None => transaction.now().date(),
+    };
+    Ok((NewEvent { date, event_type: params.event_type, fields }, superfluous))
+}

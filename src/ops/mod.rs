@@ -1,0 +1,249 @@
+//! The tools: one file each, and the one table that feeds the server, the command line, the
+//! schema files and the README.
+//!
+//! An operation reads and parses, decides, and stages its change; the lock spans all three.
+
+mod add_unresolved;
+mod append_event;
+mod arguments;
+mod event_file;
+mod list_events;
+mod read_memory;
+pub mod schema;
+mod touch_last_active;
+mod update_event;
+mod update_mood;
+
+use std::{path::PathBuf, sync::LazyLock};
+
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{
+    clock::Clock,
+    error::{Error, Result},
+    format::{
+        self,
+        text::{TEXT_LIMIT, fold},
+    },
+    workspace::{Reading, Settling, Transaction, Wait, Workspace},
+};
+use schema::JsonObject;
+
+/// Every tool, in the order in which they are listed.
+pub static TOOLS: [Tool; 7] = [
+    append_event::TOOL,
+    update_event::TOOL,
+    list_events::TOOL,
+    update_mood::TOOL,
+    touch_last_active::TOOL,
+    add_unresolved::TOOL,
+    read_memory::TOOL,
+];
+
+/// The tool of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// Where and when calls take place.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The workspace that was named, if one was.
+    pub workspace: Option<PathBuf>,
+    /// The time in the user's zone.
+    pub clock: Clock,
+}
+
+/// What a call answers, and what is left to do once the answer is out.
+#[derive(Debug)]
+pub struct Answer {
+    /// The result.
+    pub result: JsonObject,
+    /// The lock and the files that still have to be synced, after a change.
+    pub settling: Option<Settling>,
+}
+
+/// A tool: what it is called, what it takes and answers, and how it is done.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name on every door.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    effect: Effect,
+    schemas: LazyLock<Schemas>,
+    run: Run,
+}
+
+/// What a call does to the memory, as clients are told before they allow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Nothing.
+    Reads,
+    /// Each call adds something.
+    Adds,
+    /// Adds something once: the same call again changes nothing.
+    AddsOnce,
+    /// Puts something in the place of something else; the same call again changes nothing.
+    Replaces,
+}
+
+#[derive(Debug)]
+struct Schemas {
+    description: String,
+    input: JsonObject,
+    output: JsonObject,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    Read(fn(&JsonObject, &mut Reading<'_>) -> Result<Value>),
+    Write(fn(&JsonObject, &mut Transaction<'_>) -> Result<Value>),
+}
+
+/// What the files in this folder define.
+trait Operation {
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    const EFFECT: Effect;
+    /// What it takes; the docs are the descriptions that a model reads.
+    type Params: DeserializeOwned + JsonSchema;
+    /// What it answers, warnings aside.
+    type Reply: Serialize + JsonSchema;
+}
+
+trait Read: Operation {
+    fn run(params: Self::Params, reading: &mut Reading<'_>) -> Result<Self::Reply>;
+}
+
+trait Write: Operation {
+    fn run(params: Self::Params, transaction: &mut Transaction<'_>) -> Result<Self::Reply>;
+}
+
+impl Tool {
+    const fn new<O: Operation>(run: Run) -> Self {
+        let schemas = || {
+            let (input, description) = schema::input::<O::Params>();
+            Schemas { description, input, output: schema::output::<O::Reply>() }
+        };
+        Self { name: O::NAME, title: O::TITLE, effect: O::EFFECT, schemas: LazyLock::new(schemas), run }
+    }
+
+    const fn reads<O: Read>() -> Self {
+        Self::new::<O>(Run::Read(|arguments, reading| reply(&O::run(params(arguments)?, reading)?)))
+    }
+
+    const fn writes<O: Write>() -> Self {
+        Self::new::<O>(Run::Write(|arguments, transaction| reply(&O::run(params(arguments)?, transaction)?)))
+    }
+
+    /// What it is for, as a model reads it.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.schemas.description
+    }
+
+    /// The schema of its arguments.
+    #[must_use]
+    pub fn input_schema(&self) -> &JsonObject {
+        &self.schemas.input
+    }
+
+    /// The schema of its result.
+    #[must_use]
+    pub fn output_schema(&self) -> &JsonObject {
+        &self.schemas.output
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.effect == Effect::Reads
+    }
+
+    /// Whether it may put something in the place of something else.
+    #[must_use]
+    pub fn is_destructive(&self) -> bool {
+        self.effect == Effect::Replaces
+    }
+
+    /// Whether the same call again changes nothing.
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
+        self.effect != Effect::Adds
+    }
+
+    /// Makes a call.
+    ///
+    /// # Errors
+    ///
+    /// Every error but `io` means that nothing was written.
+    pub fn call(&self, context: &Context, wait: &Wait, arguments: JsonObject) -> Result<Answer> {
+        let arguments = arguments::read(self.input_schema(), arguments)?;
+        let workspace = Workspace::find(context.workspace.as_deref())?;
+        let (result, warnings, settling) = match self.run {
+            Run::Read(run) => {
+                let (result, warnings) = workspace.read(&context.clock, |reading| run(&arguments, reading))?;
+                (result, warnings, None)
+            }
+            Run::Write(run) => {
+                let committed = workspace.change(&context.clock, wait, |transaction| run(&arguments, transaction))?;
+                (committed.value, committed.warnings, Some(committed.settling))
+            }
+        };
+        let Value::Object(mut result) = result else {
+            return Err(Error::Internal { detail: format!("the result of `{}` is no object", self.name) });
+        };
+        if !warnings.is_empty() {
+            result.insert("warnings".to_owned(), warnings.into());
+        }
+        Ok(Answer { result, settling })
+    }
+}
+
+fn params<P: DeserializeOwned>(arguments: &JsonObject) -> Result<P> {
+    P::deserialize(Value::Object(arguments.clone())).map_err(|error| Error::Internal { detail: error.to_string() })
+}
+
+fn reply(reply: &impl Serialize) -> Result<Value> {
+    serde_json::to_value(reply).map_err(|error| Error::Internal { detail: error.to_string() })
+}
+
+/// A free text, cleaned, not empty and not too long.
+fn text(place: &str, raw: &str) -> Result<String> {
+    let folded = fold(raw);
+    let len = folded.chars().count();
+    match len {
+        0 => Err(Error::invalid(place, "empty", "a text")),
+        1..=TEXT_LIMIT => Ok(folded),
+        _ => Err(Error::invalid(place, format!("{len} characters long"), format!("at most {TEXT_LIMIT} characters"))),
+    }
+}
+
+/// A free text that may be absent.
+fn optional_text(place: &str, raw: Option<&str>) -> Result<Option<String>> {
+    raw.map(|raw| text(place, raw)).transpose()
+}
+
+/// A day, written `YYYY-MM-DD`.
+fn date(place: &str, raw: &str) -> Result<Date> {
+    let raw = raw.trim();
+    let date = format::leading_date(raw).filter(|date| date.to_string() == raw);
+    date.ok_or_else(|| Error::invalid(place, format!("`{}`", fold(raw)), "a real day, written `YYYY-MM-DD`"))
+}
+
+/// A day that may be absent.
+fn optional_date(place: &str, raw: Option<&str>) -> Result<Option<Date>> {
+    raw.map(|raw| date(place, raw)).transpose()
+}
+
+/// The number of an id such as `E012`.
+fn id_number(place: &str, letter: char, raw: &str) -> Result<u64> {
+    let raw = raw.trim();
+    let number = raw.strip_prefix(letter).and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| Error::invalid(place, format!("`{}`", fold(raw)), format!("an id such as `{letter}012`")))
+}

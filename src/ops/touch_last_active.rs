@@ -1,0 +1,45 @@
+//! `touch_last_active`: the mark `### [E000]` at the end of `events.md` (`memory_write`, step 3).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Operation, Tool, Write, event_file};
+use crate::{
+    error::Result,
+    format::{MemoryFile, events},
+    workspace::Transaction,
+};
+
+pub(super) const TOOL: Tool = Tool::writes::<TouchLastActive>();
+
+struct TouchLastActive;
+
+/// Marks that the user was here just now. Call it at the end of every conversation, whatever else
+/// was recorded.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Params {}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reply {
+    /// The minute, YYYY-MM-DDTHH:MM in local time.
+    last_active: String,
+    /// Whether a mark was written; not if the file already ends with this minute's.
+    written: bool,
+}
+
+impl Operation for TouchLastActive {
+    const NAME: &'static str = "touch_last_active";
+    const TITLE: &'static str = "Mark the user as active";
+    const EFFECT: Effect = Effect::AddsOnce;
+    type Params = Params;
+    type Reply = Reply;
+}
+
+impl Write for TouchLastActive {
+    fn run(Params {}: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
+        event_file::open(transaction)?;
+        let last_active = transaction.now().minute();
+        let written = events::append_last_active(transaction.document(MemoryFile::Events)?, &last_active);
+        Ok(Reply { last_active, written })
+    }
+}

@@ -1,0 +1,177 @@
+//! `update_event`: fields of an entry in `events.md`, set or dropped where it stands.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Operation, Tool, Write, event_file, id_number, optional_date, text};
+use crate::{
+    error::{Error, Result},
+    format::{
+        MemoryFile,
+        events::{self, Event, EventType, Events, Field, NO_DUE_DATE, Status},
+        id,
+    },
+    workspace::Transaction,
+};
+
+pub(super) const TOOL: Tool = Tool::writes::<UpdateEvent>();
+
+struct UpdateEvent;
+
+/// Changes an event that is there: closes it when it is done, or sets and drops fields. What is not
+/// named stays. Use it instead of recording the same thing again.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Params {
+    /// The event's id, such as E012.
+    id: String,
+    /// The event's day, YYYY-MM-DD: says which one is meant if the id stands twice. It is not
+    /// changed.
+    #[schemars(extend("format" = "date"))]
+    date: Option<String>,
+    /// 待跟进: open. 已跟进: followed up. 已关闭: closed.
+    status: Option<Status>,
+    /// What happened or was agreed. At most 2,000 characters.
+    #[schemars(length(min = 1, max = 2_000))]
+    content: Option<String>,
+    /// How strong the feeling was, 1 to 5. Only for 情绪事件.
+    #[schemars(range(min = 1, max = 5))]
+    intensity: Option<u8>,
+    /// How the user was then. At most 2,000 characters.
+    #[schemars(length(max = 2_000))]
+    user_state: Option<String>,
+    /// How to come back to it next time. At most 2,000 characters.
+    #[schemars(length(max = 2_000))]
+    follow_up: Option<String>,
+    /// The day that was agreed, YYYY-MM-DD. Not for 情绪事件.
+    #[schemars(extend("format" = "date"))]
+    due_date: Option<String>,
+    /// Names of fields to drop. A 约定 keeps its due date as 未定.
+    clear: Option<Vec<Droppable>>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Droppable {
+    Intensity,
+    UserState,
+    FollowUp,
+    DueDate,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reply {
+    /// The event's id.
+    id: String,
+    /// The names of the fields that are different now.
+    changed: Vec<&'static str>,
+}
+
+impl Operation for UpdateEvent {
+    const NAME: &'static str = "update_event";
+    const TITLE: &'static str = "Change an event";
+    const EFFECT: Effect = Effect::Replaces;
+    type Params = Params;
+    type Reply = Reply;
+}
+
+impl Write for UpdateEvent {
+    fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
+        let number = id_number("id", 'E', &params.id)?;
+        let date = optional_date("date", params.date.as_deref())?;
+        let mut changes = changes(&params)?;
+        let standing = event_file::open(transaction)?;
+        let standing = events::parse(&standing);
+        let (index, event) = choose(&standing, number, date)?;
+        let is_emotional = event.event_type().as_deref() == Some(EventType::情绪事件.as_str());
+        let is_promise = event.event_type().as_deref() == Some(EventType::约定.as_str());
+        changes.retain_mut(|(field, value)| match field {
+            Field::Intensity if !is_emotional && value.is_some() => {
+                transaction.warn("`intensity` was left out: it belongs to 情绪事件 only");
+                false
+            }
+            Field::DueDate if is_emotional && value.is_some() => {
+                transaction.warn("`due_date` was left out: a 情绪事件 has none");
+                false
+            }
+            Field::DueDate if is_promise && value.is_none() => {
+                *value = Some(NO_DUE_DATE.to_owned());
+                true
+            }
+            _ => true,
+        });
+        let changed = events::set_fields(transaction.document(MemoryFile::Events)?, index, &changes);
+        event_file::refresh_index(transaction)?;
+        Ok(Reply { id: id('E', number), changed: changed.into_iter().map(argument).collect() })
+    }
+}
+
+/// A field's name as an argument.
+fn argument(field: Field) -> &'static str {
+    match field {
+        Field::Type => "type",
+        Field::Content => "content",
+        Field::Intensity => "intensity",
+        Field::UserState => "user_state",
+        Field::FollowUp => "follow_up",
+        Field::Status => "status",
+        Field::DueDate => "due_date",
+    }
+}
+
+fn changes(params: &Params) -> Result<Vec<(Field, Option<String>)>> {
+    let mut changes: Vec<(Field, Option<String>)> = Vec::new();
+    let texts = [
+        (Field::Content, &params.content),
+        (Field::UserState, &params.user_state),
+        (Field::FollowUp, &params.follow_up),
+    ];
+    for (field, raw) in texts {
+        if let Some(raw) = raw {
+            changes.push((field, Some(text(argument(field), raw)?)));
+        }
+    }
+    changes.extend(params.intensity.map(|intensity| (Field::Intensity, Some(events::stars(intensity)))));
+    changes.extend(params.status.map(|status| (Field::Status, Some(status.as_str().to_owned()))));
+    let due_date = optional_date("due_date", params.due_date.as_deref())?;
+    changes.extend(due_date.map(|due| (Field::DueDate, Some(due.to_string()))));
+    for (index, dropped) in params.clear.iter().flatten().enumerate() {
+        let field = match dropped {
+            Droppable::Intensity => Field::Intensity,
+            Droppable::UserState => Field::UserState,
+            Droppable::FollowUp => Field::FollowUp,
+            Droppable::DueDate => Field::DueDate,
+        };
+        if changes.iter().any(|(set, value)| *set == field && value.is_some()) {
+            let found = format!("`{}`, which the same call sets", argument(field));
+            return Err(Error::invalid(format!("clear[{index}]"), found, "a field that is not set as well"));
+        }
+        changes.push((field, None));
+    }
+    if changes.is_empty() {
+        let expected = "one of `status`, `content`, `intensity`, `user_state`, `follow_up`, `due_date`, `clear`".to_owned();
+        return Err(Error::MissingArgument { place: "status".to_owned(), expected });
+    }
+    Ok(changes)
+}
+
+/// The one event that is meant.
+fn choose<'e, 't>(events: &'e Events<'t>, number: u64, date: Option<jiff::civil::Date>) -> Result<(usize, &'e Event<'t>)> {
+    let of_number = events.events.iter().enumerate().filter(|(_, event)| event.number == number);
+    let candidates: Vec<_> = of_number.filter(|(_, event)| date.is_none_or(|date| event.date() == Some(date))).collect();
+    let what = || match date {
+        Some(date) => format!("event `{}` of {date}", id('E', number)),
+        None => format!("event `{}`", id('E', number)),
+    };
+    match candidates.as_slice() {
+        [(index, event)] => Ok((*index, *event)),
+        [] => {
+            let newest = events.largest();
+            let expected = if newest == 0 { "an event, but there is none yet".to_owned() } else { format!("an id up to `{}`", id('E', newest)) };
+            Err(Error::NotFound { what: what(), expected })
+        }
+        many => {
+            let places: Vec<_> = many.iter().map(|(_, event)| format!("line {} of `events.md`", event.line)).collect();
+            Err(Error::Ambiguous { what: what(), count: many.len(), places: places.join(", ") })
+        }
+    }
+}

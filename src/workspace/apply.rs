@@ -1,0 +1,69 @@
+//! Puts new bytes in a file's place, and makes them safe.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    disk,
+    journal::{End, Journal},
+};
+use crate::error::Result;
+
+/// A file that holds its change, and still has to be synced.
+#[derive(Debug)]
+pub(super) struct Applied {
+    path: PathBuf,
+    file: File,
+    /// A copy of what the file was written over with; it stays until the file is safe.
+    backup: Option<PathBuf>,
+}
+
+/// Adds bytes to a file that was opened for it.
+pub(super) fn append(path: &Path, mut file: File, bytes: &[u8]) -> Result<Applied> {
+    disk::append(&mut file, path, bytes)?;
+    Ok(Applied { path: path.to_owned(), file, backup: None })
+}
+
+/// Replaces a file by a copy, which is synced first if asked for. A file that cannot be replaced,
+/// because it is mounted by itself or belongs to somebody else, is written over where it stands,
+/// with the synced copy beside it as a backup.
+pub(super) fn replace(path: &Path, bytes: &[u8], sync_first: bool) -> Result<Applied> {
+    let copy = disk::copy_of(path);
+    let (file, keeps_owner) = disk::write_copy(&copy, bytes, path)?;
+    if sync_first {
+        disk::sync(&file, &copy)?;
+    }
+    if keeps_owner && disk::rename(&copy, path)? {
+        return Ok(Applied { path: path.to_owned(), file, backup: None });
+    }
+    if !sync_first {
+        disk::sync(&file, &copy)?;
+    }
+    disk::sync_folder_of(&copy)?;
+    let file = disk::overwrite(path, bytes)?;
+    Ok(Applied { path: path.to_owned(), file, backup: Some(copy) })
+}
+
+/// Makes all that was applied safe, and marks the record as done.
+///
+/// If this fails, the record stays open, and whoever opens the workspace next replaces each file by
+/// a synced copy: syncing the same pages again would prove nothing.
+pub(super) fn settle(applied: &[Applied], journal: &mut Journal) -> Result<()> {
+    for Applied { path, file, .. } in applied {
+        disk::sync(file, path)?;
+    }
+    let mut folders = BTreeSet::new();
+    for Applied { path, .. } in applied {
+        if folders.insert(path.parent()) {
+            disk::sync_folder_of(path)?;
+        }
+    }
+    journal.end(End::Done)?;
+    for backup in applied.iter().filter_map(|applied| applied.backup.as_deref()) {
+        disk::remove(backup)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Every call that reaches the disk. What changes it stands here alone, so that each step can be
+//! counted, stopped and made to fail.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use crate::error::{Error, Result};
+
+/// Names an I/O error's path and what was being done.
+pub(super) fn failed<'p>(doing: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> Error + use<'p> {
+    move |source| Error::Io { path: path.to_owned(), doing, source }
+}
+
+/// What tells one state of a file from another, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            len: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+/// A file's stamp now; `None` if there is no file.
+pub(super) fn stamp(path: &Path) -> Result<Option<Stamp>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+/// Whether two descriptors or paths mean the same file.
+pub(super) fn is_same_file(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) else { return false };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
+/// A whole file and its stamp; `None` only if there is no file.
+pub(super) fn read(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(path, &error)),
+    };
+    // Opening a named pipe would wait for its other end.
+    if !metadata.is_file() {
+        let what = if metadata.is_dir() { "a folder" } else { "no regular file" };
+        return Err(Error::Unreadable { path: path.to_owned(), reason: format!("is {what}, expected a file") });
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let stamp = Stamp::of(&file.metadata().map_err(failed("look at", path))?);
+    file.read_to_end(&mut bytes).map_err(failed("read", path))?;
+    Ok(Some((bytes, stamp)))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Error {
+    Error::Unreadable { path: path.to_owned(), reason: format!("cannot be read: {error}") }
+}
+
+/// Opens a file to add to it.
+pub(super) fn open_to_append(path: &Path) -> Result<File> {
+    OpenOptions::new().append(true).open(path).map_err(|error| unreadable(path, &error))
+}
+
+/// Adds to a file that was opened for it.
+pub(super) fn append(file: &mut File, path: &Path, bytes: &[u8]) -> Result<()> {
+    file.write_all(bytes).map_err(failed("append to", path))
+}
+
+/// The place of the copy that is about to take a file's place.
+pub(super) fn copy_of(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    path.with_file_name(name)
+}
+
+/// Writes a copy that is to take a file's place, with that file's mode and owner if it is there.
+///
+/// Answers the copy, and whether the owner could be kept.
+pub(super) fn write_copy(path: &Path, bytes: &[u8], original: &Path) -> Result<(File, bool)> {
+    remove(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o666)
+        .open(path)
+        .map_err(failed("create", path))?;
+    let mut keeps_owner = true;
+    if let Ok(original) = fs::metadata(original) {
+        let own = file.metadata().map_err(failed("look at", path))?;
+        if (own.uid(), own.gid()) != (original.uid(), original.gid()) {
+            let owner = std::os::unix::fs::fchown(&file, Some(original.uid()), Some(original.gid()));
+            keeps_owner = owner.is_ok();
+        }
+        let mode = fs::Permissions::from_mode(original.mode() & 0o7777);
+        file.set_permissions(mode).map_err(failed("set the mode of", path))?;
+    }
+    file.write_all(bytes).map_err(failed("write", path))?;
+    Ok((file, keeps_owner))
+}
+
+/// Renames a copy over the file it was made for. Answers `false` where that file cannot be replaced
+/// because it is mounted by itself.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<bool> {
+    match fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices) => Ok(false),
+        Err(error) => Err(failed("replace", to)(error)),
+    }
+}
+
+/// Writes over a file where it stands.
+pub(super) fn overwrite(path: &Path, bytes: &[u8]) -> Result<File> {
+    let file = OpenOptions::new().write(true).open(path).map_err(failed("open", path))?;
+    file.write_all_at(bytes, 0).map_err(failed("write", path))?;
+    truncate(&file, path, bytes.len() as u64)?;
+    Ok(file)
+}
+
+/// Opens the journal, makes it if it is not there, and answers whether it was made.
+pub(super) fn open_or_create(path: &Path) -> Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            options.create_new(true).open(path).map(|file| (file, true)).map_err(failed("create", path))
+        }
+        opened => opened.map(|file| (file, false)).map_err(failed("open", path)),
+    }
+}
+
+/// Writes at a place of a file.
+pub(super) fn write_at(file: &File, path: &Path, bytes: &[u8], at: u64) -> Result<()> {
+    file.write_all_at(bytes, at).map_err(failed("write", path))
+}
+
+/// Cuts a file to a length.
+pub(super) fn truncate(file: &File, path: &Path, len: u64) -> Result<()> {
+    file.set_len(len).map_err(failed("cut", path))
+}
+
+/// Makes a file's content safe against a power cut.
+pub(super) fn sync(file: &File, path: &Path) -> Result<()> {
+    file.sync_data().map_err(failed("sync", path))
+}
+
+/// Makes the names in a file's folder safe against a power cut.
+pub(super) fn sync_folder_of(path: &Path) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let opened = File::open(folder).map_err(failed("open", folder))?;
+    opened.sync_all().map_err(failed("sync", folder))
+}
+
+/// Removes a file if it is there.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,200 @@
+//! What a crash left: brought forward to all of the change, or to none of it.
+//!
+//! ARCHITECTURE.md argues the cases.
+
+use std::path::PathBuf;
+
+use super::{
+    Workspace, apply, disk,
+    journal::{Digest, End, FileChange, Journal, Record},
+};
+use crate::{
+    clock::Moment,
+    error::{Error, Result},
+    format::{
+        MemoryFile,
+        document::{self, Document, Hunk},
+        events, index,
+        replay::{Outcome, replay},
+    },
+};
+
+/// One file of an open record, as it is found.
+struct Found<'r> {
+    change: &'r FileChange,
+    path: PathBuf,
+    bytes: Option<Vec<u8>>,
+    standing: Standing,
+}
+
+/// What a file holds, measured by the record.
+enum Standing {
+    /// All of the change.
+    After,
+    /// Nothing of it.
+    Before,
+    /// A part of it that only the crash can have made, and what it was to become.
+    Torn(Vec<u8>),
+    /// Something else: another program's hand was there.
+    Foreign(Document),
+}
+
+/// Brings the open record to its end. Answers what the caller should be told.
+///
+/// # Errors
+///
+/// `damaged`, the record left open, if the events are gone that `MEMORY.md` cites; `io`, the record
+/// left open, if the files could not be made safe.
+pub(super) fn recover(workspace: &Workspace, journal: &mut Journal, record: &Record, now: &Moment) -> Result<Vec<String>> {
+    let is_same_boot = journal.is_of_this_boot(record);
+    let mut found = Vec::new();
+    for change in &record.files {
+        let path = workspace.path_of(change.file.path())?;
+        let bytes = disk::read(&path)?.map(|(bytes, _)| bytes);
+        let backup = disk::read(&disk::copy_of(&path))?.map(|(bytes, _)| bytes);
+        let standing = classify(change, bytes.as_deref(), backup, is_same_boot);
+        found.push(Found { change, path, bytes, standing });
+    }
+    // In the boot that goes on, the files hold whatever was written to them. Nothing of ours in any
+    // of them: it was never answered, or somebody took it back.
+    if is_same_boot && !found.iter().any(Found::shows_ours) {
+        for found in &found {
+            disk::remove(&disk::copy_of(&found.path))?;
+        }
+        journal.end(End::Void)?;
+        return Ok(Vec::new());
+    }
+    refuse_damage(workspace, &found)?;
+
+    let mut warnings = Vec::new();
+    let mut conflicts = Vec::new();
+    let mut applied = Vec::new();
+    let mut events_text = None;
+    for found in &found {
+        let mut document = found.brought_forward(&mut warnings, &mut conflicts);
+        match found.change.file {
+            MemoryFile::Events => events_text = Some(document.text().to_owned()),
+            MemoryFile::Index => {
+                let text = match events_text.take() {
+                    Some(text) => text,
+                    None => workspace.text_of(MemoryFile::Events)?,
+                };
+                index::refresh(&mut document, &events::parse(&text), now.date());
+            }
+            _ => {}
+        }
+        // Always a synced copy: after a failed sync the pages of the file itself prove nothing.
+        applied.push(apply::replace(&found.path, document.bytes(), true)?);
+    }
+    workspace.keep_conflicts(&conflicts, now)?;
+    apply::settle(&applied, journal)?;
+    Ok(warnings)
+}
+
+impl Found<'_> {
+    fn shows_ours(&self) -> bool {
+        match &self.standing {
+            Standing::After | Standing::Torn(_) => true,
+            Standing::Before => false,
+            Standing::Foreign(document) => self.change.hunks.iter().any(|hunk| {
+                let is_derived = hunk.anchor == document::Anchor::OpenItems;
+                let is_visible = !is_derived && !hunk.new.trim().is_empty();
+                is_visible && replay(self.change.file, &mut document.clone(), hunk) == Outcome::Present
+            }),
+        }
+    }
+
+    /// The file with the change in it.
+    fn brought_forward(&self, warnings: &mut Vec<String>, conflicts: &mut Vec<(MemoryFile, Hunk)>) -> Document {
+        let bytes = self.bytes.clone().unwrap_or_default();
+        let mut document = match &self.standing {
+            Standing::After => return Document::new(bytes),
+            Standing::Torn(whole) => return Document::new(whole.clone()),
+            Standing::Before => match document::apply(&bytes, &self.change.hunks) {
+                Some(bytes) => return Document::new(bytes),
+                None => Document::new(bytes),
+            },
+            Standing::Foreign(document) => document.clone(),
+        };
+        for hunk in &self.change.hunks {
+            match replay(self.change.file, &mut document, hunk) {
+                Outcome::Present | Outcome::Applied => {}
+                Outcome::Renumbered { from, to } => warnings.push(format!(
+                    "{from} was given out by another program before a crash was recovered; what this program had written under it is now {to}"
+                )),
+                Outcome::Conflict => conflicts.push((self.change.file, hunk.clone())),
+            }
+        }
+        document
+    }
+}
+
+fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<Vec<u8>>, is_same_boot: bool) -> Standing {
+    let digest = bytes.map(Digest::of);
+    if digest.as_ref() == Some(&change.after) {
+        return Standing::After;
+    }
+    if digest == change.before {
+        return Standing::Before;
+    }
+    let bytes = bytes.unwrap_or(&[]);
+    if change.appends {
+        return classify_append(change, bytes);
+    }
+    let backup = backup.filter(|backup| Digest::of(backup) == change.after);
+    // A rename is all or nothing while the system runs; a file that is written over is not.
+    if !is_same_boot || backup.is_some() {
+        let whole = change.text.clone().map(String::into_bytes).or(backup);
+        if let Some(whole) = whole.filter(|whole| is_torn(bytes, whole, &change.hunks)) {
+            return Standing::Torn(whole);
+        }
+    }
+    Standing::Foreign(Document::new(bytes.to_vec()))
+}
+
+/// What was there, then perhaps a part of what we added, then perhaps another program's lines.
+fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
+    let foreign = || Standing::Foreign(Document::new(bytes.to_vec()));
+    let Some(before) = &change.before else { return foreign() };
+    let Some((head, tail)) = bytes.split_at_checked(before.len) else { return foreign() };
+    if Digest::of(head) != *before {
+        return foreign();
+    }
+    let ours: Vec<u8> = change.hunks.iter().flat_map(|hunk| hunk.new.bytes()).collect();
+    let torn_len = tail.iter().zip(&ours).take_while(|(found, ours)| found == ours || **found == 0).count();
+    let (torn, rest) = tail.split_at(torn_len);
+    let is_whole = torn == ours.as_slice();
+    // What another program adds begins on a new line, with a heading or a blank line.
+    let is_cut_clean = rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n");
+    if torn.is_empty() || is_whole || !is_cut_clean {
+        return foreign();
+    }
+    if rest.is_empty() {
+        return Standing::Torn([head, &ours].concat());
+    }
+    Standing::Foreign(Document::new([head, rest].concat()))
+}
+
+/// Whether every byte is of the new text, of the old one, or was never written.
+fn is_torn(bytes: &[u8], whole: &[u8], hunks: &[Hunk]) -> bool {
+    let old = document::revert(whole, hunks).unwrap_or_default();
+    bytes.len() <= whole.len().max(old.len())
+        && bytes.iter().enumerate().all(|(at, byte)| {
+            *byte == 0 || whole.get(at) == Some(byte) || old.get(at) == Some(byte)
+        })
+}
+
+/// A workspace whose events are gone is left alone: the record may be all that is left of them.
+fn refuse_damage(workspace: &Workspace, found: &[Found<'_>]) -> Result<()> {
+    let Some(events) = found.iter().find(|found| found.change.file == MemoryFile::Events) else { return Ok(()) };
+    let is_gone = events.bytes.as_deref().unwrap_or(&[]).trim_ascii().is_empty();
+    if !is_gone || matches!(events.standing, Standing::Torn(_) | Standing::Before) {
+        return Ok(());
+    }
+    let cited = index::cited(&workspace.text_of(MemoryFile::Index)?);
+    if cited.is_empty() {
+        return Ok(());
+    }
+    let cited = cited.into_iter().map(|number| crate::format::id('E', number)).collect();
+    Err(Error::Damaged { path: events.path.clone(), cited })
+}
