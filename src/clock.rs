@@ -1,5 +1,7 @@
 //! Time in the zone of the person whose memory this is.
 
+#![expect(clippy::disallowed_methods, reason = "this is the room that tells the time")]
+
 use jiff::{Timestamp, ZonedDateTime, civil::Date, tz::TimeZone};
 
 use crate::error::{Error, Result};
@@ -18,8 +20,9 @@ impl Clock {
     /// `invalid_argument` if no zone is called so.
     pub fn new(zone: Option<&str>) -> Result<Self> {
         let zone = match zone {
-            Some(name) => TimeZone::get(name)
-                .map_err(|_| Error::invalid("--timezone", format!("`{name}`"), "a zone's name such as `Asia/Shanghai`"))?,
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                Error::invalid("--timezone", format!("`{name}`"), "a zone's name such as `Asia/Shanghai`")
+            })?,
             None => TimeZone::system(),
         };
         Ok(Self { zone })

@@ -148,7 +148,9 @@ impl Error {
             Self::Damaged { .. } => {
                 "nothing was written; a person has to bring the file back from a copy, or empty the open items of `MEMORY.md` if the events are really gone"
             }
-            Self::NoWorkspace { .. } => "name the workspace with `--workspace DIR`, or make one with `companion-memory init DIR`",
+            Self::NoWorkspace { .. } => {
+                "name the workspace with `--workspace DIR`, or make one with `companion-memory init DIR`"
+            }
             Self::Io { .. } => {
                 "the change is not promised: it may be there or not; see that the disk is well and has space, look at the memory, then call again"
             }

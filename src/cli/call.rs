@@ -32,7 +32,8 @@ pub(super) fn run(name: &str, arguments: Option<&str>, context: &Context) -> Res
         Some(text) => parse(text)?,
     };
     let answer = tool.call(context, &Wait { limit: LOCK_WAIT, cancel: Cancel::default() }, arguments)?;
-    let result = serde_json::to_string_pretty(&answer.result).map_err(|error| Error::Internal { detail: error.to_string() })?;
+    let result =
+        serde_json::to_string_pretty(&answer.result).map_err(|error| Error::Internal { detail: error.to_string() })?;
     writeln!(io::stdout(), "{result}")?;
     if let Some(settling) = answer.settling {
         settling.settle()?;

@@ -5,7 +5,7 @@ mod demo;
 mod init;
 mod tools;
 
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
 use clap::{Parser, Subcommand};
 
@@ -13,6 +13,7 @@ use crate::{
     clock::Clock,
     error::{Error, Result},
     ops::Context,
+    workspace::Location,
 };
 
 /// The exit code of a command that was called wrongly.
@@ -21,7 +22,11 @@ const USAGE: u8 = 2;
 /// A memory for companion agents that never loses anything: an MCP server over stdio, and the same
 /// operations as commands.
 #[derive(Debug, Parser)]
-#[command(name = "companion-memory", version, after_help = "Exit codes: 0 done, 1 refused, 2 usage, 3 busy (try again), 4 unreadable or I/O, 70 internal.")]
+#[command(
+    name = "companion-memory",
+    version,
+    after_help = "Exit codes: 0 done, 1 refused, 2 usage, 3 busy (try again), 4 unreadable or I/O, 70 internal."
+)]
 pub struct Arguments {
     /// The workspace: the folder that holds `memory/`. Default: `WORKSPACE_DIR`, else the current
     /// folder or the nearest parent that has a `memory` folder.
@@ -77,13 +82,19 @@ impl Arguments {
         })
     }
 
-    /// Where and when the calls take place.
+    /// Where and when the calls take place; the only use of the environment.
     ///
     /// # Errors
     ///
     /// `invalid_argument` for a zone that there is not.
+    #[expect(clippy::disallowed_methods, reason = "a door passes the environment in")]
     pub fn context(&self) -> Result<Context> {
-        Ok(Context { workspace: self.workspace.clone(), clock: Clock::new(self.timezone.as_deref())? })
+        let location = match (&self.workspace, env::var_os("WORKSPACE_DIR").filter(|dir| !dir.is_empty())) {
+            (Some(named), _) => Location::Named(named.clone()),
+            (None, Some(dir)) => Location::Around(dir.into()),
+            (None, None) => Location::Around(PathBuf::from(".")),
+        };
+        Ok(Context { location, clock: Clock::new(self.timezone.as_deref())? })
     }
 }
 
@@ -95,7 +106,7 @@ pub fn run(command: Command, context: &Context) -> u8 {
         Command::Init { dir } => init::run(&dir),
         Command::Call { tool, arguments } => call::run(&tool, arguments.as_deref(), context),
         Command::Tools { write } => tools::run(write.as_deref()),
-        Command::Demo => demo::run(),
+        Command::Demo => demo::run(context),
     };
     done.map_or_else(|failure| failure.report(), |()| 0)
 }

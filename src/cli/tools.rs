@@ -1,5 +1,7 @@
 //! `tools`: the table of tools for people, their schemas for programs.
 
+#![expect(clippy::disallowed_methods, reason = "the schemas are written where the user wants them")]
+
 use std::{
     fs,
     io::{self, Write as _},
@@ -23,8 +25,9 @@ pub(super) fn run(write: Option<&Path>) -> Result<(), Failure> {
 
 fn write_schemas(dir: &Path) -> Result<(), Failure> {
     fs::create_dir_all(dir)?;
-    for tool in &TOOLS {
-        let json = serde_json::to_string_pretty(&published(tool)).map_err(|error| Error::Internal { detail: error.to_string() })?;
+    for tool in TOOLS {
+        let json = serde_json::to_string_pretty(&published(tool))
+            .map_err(|error| Error::Internal { detail: error.to_string() })?;
         fs::write(dir.join(format!("{}.json", tool.name)), json + "\n")?;
     }
     Ok(())
@@ -50,17 +53,20 @@ fn published(tool: &Tool) -> Value {
 
 /// The Markdown table of the README.
 fn table() -> String {
-    let mut table = String::from("| tool | what it does | arguments (* required) | result |\n| --- | --- | --- | --- |\n");
-    for tool in &TOOLS {
+    let mut table =
+        String::from("| tool | what it does | arguments (* required) | result |\n| --- | --- | --- | --- |\n");
+    for tool in TOOLS {
         let result = names(tool.output_schema(), false);
-        table.push_str(&format!("| `{}` | {} | {} | {result} |\n", tool.name, tool.title, names(tool.input_schema(), true)));
+        let arguments = names(tool.input_schema(), true);
+        table += &format!("| `{}` | {} | {arguments} | {result} |\n", tool.name, tool.title);
     }
     table
 }
 
 fn names(schema: &serde_json::Map<String, Value>, mark_required: bool) -> String {
     let required = schema.get("required").and_then(Value::as_array);
-    let names = schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|properties| properties.keys());
+    let names =
+        schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|properties| properties.keys());
     let names: Vec<_> = names
         .map(|name| {
             let is_required = mark_required && required.is_some_and(|required| required.contains(&json!(name)));

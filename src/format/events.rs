@@ -90,15 +90,8 @@ pub enum Field {
 
 impl Field {
     /// Every field, in the order in which they are written.
-    const ALL: [Self; 7] = [
-        Self::Type,
-        Self::Content,
-        Self::Intensity,
-        Self::UserState,
-        Self::FollowUp,
-        Self::Status,
-        Self::DueDate,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Type, Self::Content, Self::Intensity, Self::UserState, Self::FollowUp, Self::Status, Self::DueDate];
 
     /// The field's name as it is written.
     #[must_use]
@@ -273,7 +266,10 @@ pub fn parse(text: &str) -> Events<'_> {
                         fields: Vec::new(),
                     });
                 }
-                None => parsed.problems.push(format!("`events.md` line {number}: `{}` has no usable number and is no event", line.text.trim())),
+                None => parsed.problems.push(format!(
+                    "`events.md` line {number}: `{}` has no usable number and is no event",
+                    line.text.trim()
+                )),
             }
         } else if in_event && let (Some((name, value)), Some(event)) = (line.field(), parsed.events.last_mut()) {
             event.fields.push(PlacedField { name, line: line.start..line.next, value });
@@ -347,9 +343,11 @@ pub fn set_fields(document: &mut Document, index: usize, changes: &[(Field, Opti
             }
             (Some(placed), None) => document.replace(placed.line.clone(), "", anchor),
             (None, Some(value)) => {
-                let earlier = event.fields.iter().rev().find(|placed| {
-                    Field::ALL.iter().any(|known| known.name() == placed.name && known < field)
-                });
+                let earlier = event
+                    .fields
+                    .iter()
+                    .rev()
+                    .find(|placed| Field::ALL.iter().any(|known| known.name() == placed.name && known < field));
                 let at = earlier.map_or(event.body_start, |placed| placed.line.end);
                 let mut line = field.line(value);
                 // The file's last line may lack its newline.
@@ -386,7 +384,12 @@ pub fn unusable_due_dates<'e>(events: impl Iterator<Item = &'e Event<'e>>) -> Ve
     for event in events {
         if let Some(value) = event.unusable_due_date() {
             let mut warning = String::new();
-            let _ = write!(warning, "{} (`events.md` line {}) has no usable due date: found `{value}`, expected `YYYY-MM-DD`", event.id(), event.line);
+            let _ = write!(
+                warning,
+                "{} (`events.md` line {}) has no usable due date: found `{value}`, expected `YYYY-MM-DD`",
+                event.id(),
+                event.line
+            );
             warnings.push(warning);
         }
     }

@@ -1,6 +1,6 @@
 //! `memory/MEMORY.md`: the index, whose block `最近未解决事项` shows the most pressing open events.
 
-use std::ops::Range;
+use std::{fmt::Write as _, ops::Range};
 
 use jiff::civil::Date;
 
@@ -119,8 +119,9 @@ fn render(events: &Events<'_>, today: Date) -> String {
         let content = event.field(Field::Content).unwrap_or_default();
         let content = cut(&content, CONTENT_LIMIT).map_or_else(|| content.clone(), |start| format!("{start}…"));
         let parts = [event.due_date().map(|due| due.to_string()), event.event_type(), Some(content)];
-        let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).map(|part| escape(&part)).collect();
-        items.push_str(&format!("- [{}] {}\n", event.id(), parts.join(" · ")));
+        let parts: Vec<_> =
+            parts.into_iter().flatten().filter(|part| !part.is_empty()).map(|part| escape(&part)).collect();
+        let _ = writeln!(items, "- [{}] {}", event.id(), parts.join(" · "));
     }
     items
 }

@@ -114,10 +114,8 @@ impl<'t> Iterator for Lines<'t> {
         self.at = next;
 
         let visible_before = start >= self.hidden_until;
-        if visible_before {
-            if let Some(fence_end) = self.fence_end(text, next) {
-                self.hidden_until = fence_end;
-            }
+        if visible_before && let Some(fence_end) = self.fence_end(text, next) {
+            self.hidden_until = fence_end;
         }
         let visible = start >= self.hidden_until;
         self.hide_comments(start.max(self.hidden_until), next);
@@ -165,7 +163,12 @@ pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
     let start = body.rfind('\n').map_or(0, |newline| newline + 1);
     let line = slice(body, start..body.len());
     let line = if body.len() < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line };
-    (!text.trim_start_matches('\u{feff}').is_empty()).then_some(Line { start, next: text.len(), text: line, visible: true })
+    (!text.trim_start_matches('\u{feff}').is_empty()).then_some(Line {
+        start,
+        next: text.len(),
+        text: line,
+        visible: true,
+    })
 }
 
 /// A fence's mark, its length and what follows it, if the line is one.
@@ -186,10 +189,11 @@ fn closers(text: &str, mark: char) -> Vec<Closer> {
         let at = from + at;
         let start = slice(text, 0..at).rfind('\n').map_or(0, |newline| newline + 1);
         let line = slice(text, start..text.len()).lines().next().unwrap_or("");
-        if let Some((found_mark, length, info)) = fence_mark(line) {
-            if found_mark == mark && info.trim().is_empty() {
-                found.push(Closer { start, length, longest_from_here: length });
-            }
+        if let Some((found_mark, length, info)) = fence_mark(line)
+            && found_mark == mark
+            && info.trim().is_empty()
+        {
+            found.push(Closer { start, length, longest_from_here: length });
         }
         from = (start + line.len()).max(at + needle.len());
     }

@@ -141,7 +141,12 @@ fn snapshots(text: &str) -> Vec<Snapshot> {
     for line in markdown::lines(text) {
         if is_snapshot(&line) {
             in_snapshot = true;
-            found.push(Snapshot { place: line.start..line.next, heading: line.start..line.end(), valence: None, energy: None });
+            found.push(Snapshot {
+                place: line.start..line.next,
+                heading: line.start..line.end(),
+                valence: None,
+                energy: None,
+            });
             continue;
         }
         in_snapshot &= line.visible && !line.is_blank() && !line.is_rule() && line.heading().is_none();
@@ -169,7 +174,9 @@ pub fn parse(text: &str) -> (Mood, Vec<String>) {
         Level::parse(value).unwrap_or_else(|| {
             let newest = snapshots(text).iter().find_map(of_snapshot);
             let taken = newest.unwrap_or(missing);
-            problems.push(format!("`mood_state.md` has `{name}: {value}`, which is no finite number; {taken} was taken instead"));
+            problems.push(format!(
+                "`mood_state.md` has `{name}: {value}`, which is no finite number; {taken} was taken instead"
+            ));
             taken
         })
     };
@@ -226,7 +233,8 @@ pub(crate) fn insert_snapshot(document: &mut Document, snapshot: &str) {
         document.insert_lines(first.place.start, &format!("{snapshot}\n"), Anchor::NewSnapshot);
         return;
     }
-    let mut lines = markdown::lines(&text).skip_while(|line| !line.heading().is_some_and(|(_, name)| name.contains(HISTORY)));
+    let mut lines =
+        markdown::lines(&text).skip_while(|line| !line.heading().is_some_and(|(_, name)| name.contains(HISTORY)));
     let Some(heading) = lines.next() else {
         document.append_entry(&format!("---\n\n## {HISTORY}\n\n{snapshot}"), Anchor::NewSnapshot);
         return;
@@ -235,7 +243,9 @@ pub(crate) fn insert_snapshot(document: &mut Document, snapshot: &str) {
     let placeholder = section.into_iter().find(|line| line.visible && line.text.trim_start().starts_with("（暂无"));
     if let Some(line) = placeholder {
         // In place of its text, so that the line keeps its ending.
-        let entry = snapshot.trim_end().replace('\n', if slice(&text, line.end()..line.next) == "\r\n" { "\r\n" } else { "\n" });
+        let entry = snapshot
+            .trim_end()
+            .replace('\n', if slice(&text, line.end()..line.next) == "\r\n" { "\r\n" } else { "\n" });
         document.replace(line.start..line.end(), &entry, Anchor::NewSnapshot);
         return;
     }
@@ -251,7 +261,14 @@ pub fn healing_count(aux: &str) -> (u64, Option<String>) {
     let Some(place) = head_field(aux, HEALING_COUNT) else { return (0, None) };
     let value = slice(aux, place);
     value.parse().map_or_else(
-        |_| (0, Some(format!("`.mood_state_aux` has `{HEALING_COUNT}: {value}`, which is no count; 0 was taken instead"))),
+        |_| {
+            (
+                0,
+                Some(format!(
+                    "`.mood_state_aux` has `{HEALING_COUNT}: {value}`, which is no count; 0 was taken instead"
+                )),
+            )
+        },
         |count| (count, None),
     )
 }

@@ -147,9 +147,8 @@ fn in_entry(document: &mut Document, heading: &str, hunk: &Hunk) -> Outcome {
 
 fn in_field(file: MemoryFile, document: &mut Document, name: &str, hunk: &Hunk) -> Outcome {
     let text = document.text().to_owned();
-    let standing = markdown::lines(&text).find(|line| {
-        line.text.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', '：']))
-    });
+    let standing = markdown::lines(&text)
+        .find(|line| line.text.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', '：'])));
     match standing {
         Some(line) if line.text == hunk.new.trim() => Outcome::Present,
         Some(line) if line.text == hunk.old.trim() => {

@@ -104,11 +104,8 @@ pub fn cut(text: &str, limit: usize) -> Option<&str> {
 /// characters or trailing punctuation.
 #[must_use]
 pub fn comparison_key(text: &str) -> String {
-    let mut key: String = text
-        .nfkc()
-        .flat_map(char::to_lowercase)
-        .filter(|c| !c.is_whitespace() && !is_zero_width(*c))
-        .collect();
+    let mut key: String =
+        text.nfkc().flat_map(char::to_lowercase).filter(|c| !c.is_whitespace() && !is_zero_width(*c)).collect();
     key.truncate(key.trim_end_matches(is_punctuation).len());
     key
 }
@@ -126,6 +123,28 @@ fn is_zero_width(c: char) -> bool {
 
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation()
-        || matches!(c, '、' | '。' | '《' | '》' | '「' | '」' | '『' | '』' | '【' | '】' | '〈' | '〉'
-            | '“' | '”' | '‘' | '’' | '—' | '–' | '…' | '·' | '・' | '〜')
+        || matches!(
+            c,
+            '、' | '。'
+                | '《'
+                | '》'
+                | '「'
+                | '」'
+                | '『'
+                | '』'
+                | '【'
+                | '】'
+                | '〈'
+                | '〉'
+                | '“'
+                | '”'
+                | '‘'
+                | '’'
+                | '—'
+                | '–'
+                | '…'
+                | '·'
+                | '・'
+                | '〜'
+        )
 }

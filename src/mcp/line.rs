@@ -33,24 +33,33 @@ pub(super) fn read(line: &[u8]) -> Read {
     };
     match serde_json::from_slice::<Value>(line) {
         Ok(Value::Object(object)) if object.contains_key("method") && !object.contains_key("id") => Read::Nothing,
-        Ok(value) => Read::Refusal(refusal(INVALID_REQUEST, "this is no request: expected one JSON-RPC 2.0 object", id_of(&value))),
-        Err(_) => Read::Refusal(refusal(PARSE_ERROR, &format!("this line is no JSON: {error}"), id_despite_errors(line))),
+        Ok(value) => Read::Refusal(refusal(
+            INVALID_REQUEST,
+            "this is no request: expected one JSON-RPC 2.0 object",
+            &id_of(&value),
+        )),
+        Err(_) => {
+            Read::Refusal(refusal(PARSE_ERROR, &format!("this line is no JSON: {error}"), &id_despite_errors(line)))
+        }
     }
 }
 
 /// The answer to a line that is too long, of which the beginning and the end are known.
 pub(super) fn too_long(start: &[u8], end: &[u8]) -> String {
-    static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?\d+)\s*,"#).ok());
-    static LAST: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""id"\s*:\s*("[^"\\]*"|-?\d+)\s*\}\s*$"#).ok());
+    static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#"^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?\d+)\s*,"#).ok()
+    });
+    static LAST: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#""id"\s*:\s*("[^"\\]*"|-?\d+)\s*\}\s*$"#).ok());
     let found = |regex: &Option<Regex>, text: &[u8]| {
         let id = regex.as_ref()?.captures(text)?.get(1)?.as_bytes().to_vec();
         serde_json::from_slice(&id).ok()
     };
     let id = found(&FIRST, start).or_else(|| found(&LAST, end)).unwrap_or(Value::Null);
-    refusal(INVALID_REQUEST, &format!("this line is too long: expected at most {LINE_LIMIT} bytes"), id)
+    refusal(INVALID_REQUEST, &format!("this line is too long: expected at most {LINE_LIMIT} bytes"), &id)
 }
 
-fn refusal(code: i32, message: &str, id: Value) -> String {
+fn refusal(code: i32, message: &str, id: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
 }
 

@@ -30,10 +30,8 @@ const BLOCKING_THREADS: usize = 16;
 /// If the runtime cannot be set up, or the client breaks off the handshake.
 pub fn serve(context: Context) -> io::Result<()> {
     // One thread: requests are then taken up in the order in which they came.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS)
-        .build()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
     let served = runtime.block_on(run(context));
     runtime.shutdown_timeout(Duration::from_millis(100));
     served

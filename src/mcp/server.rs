@@ -38,19 +38,26 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(context: Context, stopping: CancellationToken) -> Self {
-        let tools = ops::TOOLS.iter().map(published).collect();
+        let tools = ops::TOOLS.into_iter().map(published).collect();
         Self { context, tools, turn: Arc::default(), stopping }
     }
 
     async fn read(&self, tool: &'static Tool, arguments: JsonObject) -> Result<JsonObject> {
         let context = self.context.clone();
         let call = move || tool.call(&context, &Wait::default(), arguments).map(|answer| answer.result);
-        tokio::task::spawn_blocking(call).await.unwrap_or_else(|error| Err(Error::Internal { detail: error.to_string() }))
+        tokio::task::spawn_blocking(call)
+            .await
+            .unwrap_or_else(|error| Err(Error::Internal { detail: error.to_string() }))
     }
 
     /// Makes a call that writes, once those before it are done. The answer comes when the change is
     /// safe; the next write waits until its files are synced as well.
-    async fn write(&self, tool: &'static Tool, arguments: JsonObject, cancelled: CancellationToken) -> Result<JsonObject> {
+    async fn write(
+        &self,
+        tool: &'static Tool,
+        arguments: JsonObject,
+        cancelled: CancellationToken,
+    ) -> Result<JsonObject> {
         let turn = Arc::clone(&self.turn).lock_owned();
         let turn = tokio::select! {
             biased;
@@ -102,12 +109,17 @@ fn published(tool: &Tool) -> rmcp::model::Tool {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        info.server_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Companion memory");
+        info.server_info =
+            Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Companion memory");
         info.instructions = Some(INSTRUCTIONS.to_owned());
         info
     }
 
-    async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(self.tools.clone()))
     }
 
@@ -115,7 +127,11 @@ impl ServerHandler for Server {
         self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = ops::find(&request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
@@ -133,9 +149,14 @@ impl ServerHandler for Server {
         Ok(result.into())
     }
 
-    async fn on_custom_request(&self, request: CustomRequest, _: RequestContext<RoleServer>) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
         // rmcp takes a known method whose parameters it cannot read for an unknown one.
-        let is_known = matches!(request.method.as_str(), "tools/call" | "tools/list" | "ping" | "server/discover" | "initialize");
+        let is_known =
+            matches!(request.method.as_str(), "tools/call" | "tools/list" | "ping" | "server/discover" | "initialize");
         Err(if is_known {
             ErrorData::invalid_params(format!("the parameters of `{}` are malformed", request.method), None)
         } else {

@@ -13,7 +13,7 @@ use crate::{
     workspace::Transaction,
 };
 
-pub(super) const TOOL: Tool = Tool::writes::<AddUnresolved>();
+pub(super) static TOOL: Tool = Tool::writes::<AddUnresolved>();
 
 /// What stands in the place of an anchor that there is not.
 const NEVER: &str = "(never)";
@@ -27,10 +27,10 @@ pub(super) struct Params {
     /// The worry in one short sentence. At most 2,000 characters.
     #[schemars(length(min = 1, max = 2_000))]
     text: String,
-    /// user_told (default): the user said it; never fades. work_line, relational, chore: of the
+    /// `user_told` (default): the user said it; never fades. `work_line`, relational, chore: of the
     /// character's own life; fade 90, 60, 30 days after they were last touched.
     kind: Option<Kind>,
-    /// The life log entry it comes from, such as L010; only for work_line, relational and chore.
+    /// The life log entry it comes from, such as L010; only for `work_line`, relational and chore.
     /// Default: the newest entry.
     life_log_id: Option<String>,
 }

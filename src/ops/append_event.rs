@@ -14,7 +14,7 @@ use crate::{
     workspace::Transaction,
 };
 
-pub(super) const TOOL: Tool = Tool::writes::<AppendEvent>();
+pub(super) static TOOL: Tool = Tool::writes::<AppendEvent>();
 
 struct AppendEvent;
 
@@ -67,11 +67,16 @@ impl Operation for AppendEvent {
 impl Write for AppendEvent {
     fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
         let (event, superfluous) = new_event(params, transaction)?;
-        superfluous.into_iter().for_each(|warning| transaction.warn(warning));
+        for warning in superfluous {
+            transaction.warn(warning);
+        }
         let standing = event_file::open(transaction)?;
         let standing = events::parse(&standing);
         if let Some(twin) = standing.open_twin(&event) {
-            transaction.warn(format!("{} already says the same for the same day and is open; this was recorded beside it", twin.id()));
+            transaction.warn(format!(
+                "{} already says the same for the same day and is open; this was recorded beside it",
+                twin.id()
+            ));
         }
         let number = event_file::next_number(transaction, &standing)?;
         events::append(transaction.document(MemoryFile::Events)?, number, &event);

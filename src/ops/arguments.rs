@@ -17,8 +17,11 @@ pub(super) fn read(schema: &JsonObject, arguments: JsonObject) -> Result<JsonObj
 fn read_object(schema: &JsonObject, arguments: JsonObject, place: &str) -> Result<JsonObject> {
     let none = JsonObject::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).map(|names| names.iter().filter_map(Value::as_str).collect()).unwrap_or_default();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
     let inner = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
 
     let mut taken = JsonObject::new();
@@ -58,7 +61,9 @@ fn read_value(schema: &JsonObject, value: Value, place: &str) -> Result<Value> {
             other => return Err(wrong(&other)),
         },
         Some("array") => {
-            let Value::Array(items) = parsed(value) else { return Err(Error::invalid(place, "no list", expected(schema))) };
+            let Value::Array(items) = parsed(value) else {
+                return Err(Error::invalid(place, "no list", expected(schema)));
+            };
             let item = schema.get("items").and_then(Value::as_object);
             let read = |(index, value)| match item {
                 Some(item) => read_value(item, value, &format!("{place}[{index}]")),

@@ -13,7 +13,7 @@ use crate::{
     workspace::Reading,
 };
 
-pub(super) const TOOL: Tool = Tool::reads::<ListEvents>();
+pub(super) static TOOL: Tool = Tool::reads::<ListEvents>();
 
 /// How many events a page has if the caller does not say.
 const PAGE: usize = 20;
@@ -113,7 +113,8 @@ impl Read for ListEvents {
         let due_by = optional_date("due_on_or_before", params.due_on_or_before.as_deref())?;
         let since = optional_date("since", params.since.as_deref())?;
         let before = params.before_id.as_deref().map(|raw| id_number("before_id", 'E', raw)).transpose()?;
-        let words: Vec<String> = params.query.iter().flat_map(|query| query.split_whitespace()).map(search_key).collect();
+        let words: Vec<String> =
+            params.query.iter().flat_map(|query| query.split_whitespace()).map(search_key).collect();
 
         let text = event_file::look(reading)?;
         let parsed = events::parse(&text);
@@ -123,8 +124,14 @@ impl Read for ListEvents {
             .filter(|event| before.is_none_or(|before| event.number < before))
             .filter(|event| due_by.is_none_or(|day| event.due_date().is_some_and(|due| due <= day)))
             .filter(|event| since.is_none_or(|day| event.date().is_some_and(|date| date >= day)))
-            .filter(|event| params.event_type.is_none_or(|wanted| event.event_type().as_deref() == Some(wanted.as_str())))
-            .filter(|event| params.status.is_none_or(|wanted| event.field(Field::Status).is_some_and(|status| status.contains(wanted.as_str()))))
+            .filter(|event| {
+                params.event_type.is_none_or(|wanted| event.event_type().as_deref() == Some(wanted.as_str()))
+            })
+            .filter(|event| {
+                params.status.is_none_or(|wanted| {
+                    event.field(Field::Status).is_some_and(|status| status.contains(wanted.as_str()))
+                })
+            })
             .filter(|event| words.is_empty() || has_words(event, &words))
             .collect();
         matching.sort_by_key(|event| std::cmp::Reverse((event.number, event.line)));

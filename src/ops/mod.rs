@@ -14,7 +14,7 @@ mod touch_last_active;
 mod update_event;
 mod update_mood;
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::sync::LazyLock;
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -28,32 +28,32 @@ use crate::{
         self,
         text::{TEXT_LIMIT, fold},
     },
-    workspace::{Reading, Settling, Transaction, Wait, Workspace},
+    workspace::{Location, Reading, Settling, Transaction, Wait, Workspace},
 };
 use schema::JsonObject;
 
 /// Every tool, in the order in which they are listed.
-pub static TOOLS: [Tool; 7] = [
-    append_event::TOOL,
-    update_event::TOOL,
-    list_events::TOOL,
-    update_mood::TOOL,
-    touch_last_active::TOOL,
-    add_unresolved::TOOL,
-    read_memory::TOOL,
+pub static TOOLS: [&Tool; 7] = [
+    &append_event::TOOL,
+    &update_event::TOOL,
+    &list_events::TOOL,
+    &update_mood::TOOL,
+    &touch_last_active::TOOL,
+    &add_unresolved::TOOL,
+    &read_memory::TOOL,
 ];
 
 /// The tool of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| tool.name == name)
+    TOOLS.into_iter().find(|tool| tool.name == name)
 }
 
 /// Where and when calls take place.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// The workspace that was named, if one was.
-    pub workspace: Option<PathBuf>,
+    /// Where the workspace is.
+    pub location: Location,
     /// The time in the user's zone.
     pub clock: Clock,
 }
@@ -184,7 +184,7 @@ impl Tool {
     /// Every error but `io` means that nothing was written.
     pub fn call(&self, context: &Context, wait: &Wait, arguments: JsonObject) -> Result<Answer> {
         let arguments = arguments::read(self.input_schema(), arguments)?;
-        let workspace = Workspace::find(context.workspace.as_deref())?;
+        let workspace = Workspace::find(&context.location)?;
         let (result, warnings, settling) = match self.run {
             Run::Read(run) => {
                 let (result, warnings) = workspace.read(&context.clock, |reading| run(&arguments, reading))?;

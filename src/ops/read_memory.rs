@@ -10,7 +10,7 @@ use crate::{
     workspace::Reading,
 };
 
-pub(super) const TOOL: Tool = Tool::reads::<ReadMemory>();
+pub(super) static TOOL: Tool = Tool::reads::<ReadMemory>();
 
 /// How much text a page has at most, in bytes.
 const PAGE_BYTES: usize = 16_000;
@@ -21,7 +21,7 @@ struct ReadMemory;
 /// entries, `<br>` is a line break.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Which file: index is MEMORY.md, history RECENT_HISTORY.md, summary session_summary.md.
+    /// Which file: index is MEMORY.md, history `RECENT_HISTORY.md`, summary `session_summary.md`.
     file: ReadableFile,
     /// Only the section with this heading, such as 基本信息. Default: the whole file.
     section: Option<String>,
@@ -81,7 +81,10 @@ impl Read for ReadMemory {
     fn run(params: Params, reading: &mut Reading<'_>) -> Result<Reply> {
         let file = MemoryFile::from(params.file);
         if !reading.exists(file)? {
-            return Err(Error::NotFound { what: format!("`{}`", file.path()), expected: "a file that is there".to_owned() });
+            return Err(Error::NotFound {
+                what: format!("`{}`", file.path()),
+                expected: "a file that is there".to_owned(),
+            });
         }
         let document = reading.document(file)?;
         let is_text = document.is_valid_utf8();
@@ -109,7 +112,11 @@ impl Read for ReadMemory {
 /// longer than a page is cut.
 fn page(text: &str, start: usize) -> Result<(&str, Option<usize>)> {
     let Some(rest) = text.get(start..) else {
-        return Err(Error::invalid("offset", format!("`{start}`"), format!("a `next_offset` of the page before, or 0 to {}", text.len())));
+        return Err(Error::invalid(
+            "offset",
+            format!("`{start}`"),
+            format!("a `next_offset` of the page before, or 0 to {}", text.len()),
+        ));
     };
     if rest.len() <= PAGE_BYTES {
         return Ok((rest, None));

@@ -1,6 +1,10 @@
 //! JSON schemas that every client takes: flat, without references, unions or integer formats.
 
-use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::{Transform, transform_subschemas}};
+use schemars::{
+    JsonSchema, Schema,
+    generate::SchemaSettings,
+    transform::{Transform, transform_subschemas},
+};
 use serde_json::{Map, Value, json};
 
 /// A schema as an object.

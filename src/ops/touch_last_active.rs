@@ -10,7 +10,7 @@ use crate::{
     workspace::Transaction,
 };
 
-pub(super) const TOOL: Tool = Tool::writes::<TouchLastActive>();
+pub(super) static TOOL: Tool = Tool::writes::<TouchLastActive>();
 
 struct TouchLastActive;
 

@@ -14,7 +14,7 @@ use crate::{
     workspace::Transaction,
 };
 
-pub(super) const TOOL: Tool = Tool::writes::<UpdateEvent>();
+pub(super) static TOOL: Tool = Tool::writes::<UpdateEvent>();
 
 struct UpdateEvent;
 
@@ -148,16 +148,22 @@ fn changes(params: &Params) -> Result<Vec<(Field, Option<String>)>> {
         changes.push((field, None));
     }
     if changes.is_empty() {
-        let expected = "one of `status`, `content`, `intensity`, `user_state`, `follow_up`, `due_date`, `clear`".to_owned();
+        let expected =
+            "one of `status`, `content`, `intensity`, `user_state`, `follow_up`, `due_date`, `clear`".to_owned();
         return Err(Error::MissingArgument { place: "status".to_owned(), expected });
     }
     Ok(changes)
 }
 
 /// The one event that is meant.
-fn choose<'e, 't>(events: &'e Events<'t>, number: u64, date: Option<jiff::civil::Date>) -> Result<(usize, &'e Event<'t>)> {
+fn choose<'e, 't>(
+    events: &'e Events<'t>,
+    number: u64,
+    date: Option<jiff::civil::Date>,
+) -> Result<(usize, &'e Event<'t>)> {
     let of_number = events.events.iter().enumerate().filter(|(_, event)| event.number == number);
-    let candidates: Vec<_> = of_number.filter(|(_, event)| date.is_none_or(|date| event.date() == Some(date))).collect();
+    let candidates: Vec<_> =
+        of_number.filter(|(_, event)| date.is_none_or(|date| event.date() == Some(date))).collect();
     let what = || match date {
         Some(date) => format!("event `{}` of {date}", id('E', number)),
         None => format!("event `{}`", id('E', number)),
@@ -166,7 +172,11 @@ fn choose<'e, 't>(events: &'e Events<'t>, number: u64, date: Option<jiff::civil:
         [(index, event)] => Ok((*index, *event)),
         [] => {
             let newest = events.largest();
-            let expected = if newest == 0 { "an event, but there is none yet".to_owned() } else { format!("an id up to `{}`", id('E', newest)) };
+            let expected = if newest == 0 {
+                "an event, but there is none yet".to_owned()
+            } else {
+                format!("an id up to `{}`", id('E', newest))
+            };
             Err(Error::NotFound { what: what(), expected })
         }
         many => {

@@ -15,7 +15,7 @@ use crate::{
     workspace::Transaction,
 };
 
-pub(super) const TOOL: Tool = Tool::writes::<UpdateMood>();
+pub(super) static TOOL: Tool = Tool::writes::<UpdateMood>();
 
 /// How long a note may be, in user-perceived characters.
 const NOTE_LIMIT: usize = 10;

@@ -1,6 +1,8 @@
 //! Every call that reaches the disk. What changes it stands here alone, so that each step can be
 //! counted, stopped and made to fail.
 
+#![expect(clippy::disallowed_methods, reason = "this is the room that touches files")]
+
 use std::{
     ffi::OsString,
     fs::{self, File, Metadata, OpenOptions},
@@ -72,6 +74,18 @@ pub(super) fn read(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>> {
     Ok(Some((bytes, stamp)))
 }
 
+/// The first bytes of a file, if it has so many.
+pub(super) fn read_start(path: &Path, len: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    File::open(path).ok()?.read_exact(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// What tells one boot of the system from another, if it tells.
+pub(super) fn boot_id() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
+}
+
 fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::Unreadable { path: path.to_owned(), reason: format!("cannot be read: {error}") }
 }
@@ -99,12 +113,8 @@ pub(super) fn copy_of(path: &Path) -> PathBuf {
 /// Answers the copy, and whether the owner could be kept.
 pub(super) fn write_copy(path: &Path, bytes: &[u8], original: &Path) -> Result<(File, bool)> {
     remove(path)?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o666)
-        .open(path)
-        .map_err(failed("create", path))?;
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o666).open(path).map_err(failed("create", path))?;
     let mut keeps_owner = true;
     if let Ok(original) = fs::metadata(original) {
         let own = file.metadata().map_err(failed("look at", path))?;

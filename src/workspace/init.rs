@@ -1,5 +1,7 @@
 //! A new workspace: every file that the programs around it expect.
 
+#![expect(clippy::disallowed_methods, reason = "the new files are written here")]
+
 use std::{fs, path::Path};
 
 use super::{LOCK, MEMORY, disk::failed};
@@ -19,7 +21,8 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("session_summary.md", include_str!("template/session_summary.md")),
 ];
 /// The files beside `memory/`.
-const BESIDE: [(&str, &str); 3] = [(LOCK, ""), (".distill.lock", ""), (".mood_state_aux", "consecutive_g4c_count: 0\n")];
+const BESIDE: [(&str, &str); 3] =
+    [(LOCK, ""), (".distill.lock", ""), (".mood_state_aux", "consecutive_g4c_count: 0\n")];
 
 /// Makes a workspace in a folder, which is made if it is not there.
 ///

@@ -4,7 +4,10 @@
 //! place, and the record as JSON. A record counts only if it is open and its checksum holds; a torn
 //! one was never committed.
 
-use std::{fs, fs::File, path::PathBuf};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -113,15 +116,13 @@ impl Journal {
             is_whole.then(|| serde_json::from_slice(body).ok())?
         });
         // Absent where there is no /proc; then every record counts as one of another boot.
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned());
+        let boot = disk::boot_id();
         Ok((Self { path, serial, file: None, boot }, record))
     }
 
     /// What stands in the header now.
-    pub(super) fn glance(path: &std::path::Path) -> Glance {
-        let mut header = [0; HEADER_LEN];
-        let read = File::open(path).and_then(|file| std::os::unix::fs::FileExt::read_exact_at(&file, &mut header, 0));
-        let header = read.ok().and_then(|()| Header::parse(&header));
+    pub(super) fn glance(path: &Path) -> Glance {
+        let header = disk::read_start(path, HEADER_LEN).and_then(|bytes| Header::parse(&bytes));
         header.map_or_else(Glance::default, |header| header.glance)
     }
 
@@ -135,7 +136,8 @@ impl Journal {
         let record = Record { boot: self.boot.clone(), files };
         let body = serde_json::to_vec(&record).map_err(|error| Error::Internal { detail: error.to_string() })?;
         self.serial += 1;
-        let header = format!("{MAGIC}open {:016x} {:016x} {:032x}\n", self.serial, body.len(), checksum(self.serial, &body));
+        let header =
+            format!("{MAGIC}open {:016x} {:016x} {:032x}\n", self.serial, body.len(), checksum(self.serial, &body));
         let mut bytes = header.into_bytes();
         bytes.extend_from_slice(&body);
         let (file, is_new) = disk::open_or_create(&self.path)?;

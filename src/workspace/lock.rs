@@ -1,5 +1,7 @@
 //! The exclusive flock(2) that every program sharing the workspace takes before it writes.
 
+#![expect(clippy::disallowed_methods, reason = "the lock file is opened here, and the wait has a deadline")]
+
 use std::{
     fs::{File, OpenOptions},
     io,
@@ -61,7 +63,7 @@ impl Lock {
                 return Err(Error::LockTimeout { path: path.to_owned(), waited_ms: waited.as_millis() });
             }
             // A blocking flock could be neither limited nor cancelled.
-            thread::sleep(pause.min(wait.limit - waited));
+            thread::sleep(pause.min(wait.limit.saturating_sub(waited)));
             pause = (pause * 2).min(Duration::from_millis(4));
         }
     }
@@ -79,7 +81,10 @@ impl Lock {
 
 fn open(path: &Path) -> Result<File> {
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(Error::Unreadable { path: path.to_owned(), reason: "is no regular file, expected the lock file".to_owned() });
+        return Err(Error::Unreadable {
+            path: path.to_owned(),
+            reason: "is no regular file, expected the lock file".to_owned(),
+        });
     }
     match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path) {
         // Another user's lock file: reading it is enough to lock it.

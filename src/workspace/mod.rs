@@ -11,7 +11,7 @@ mod recovery;
 mod transaction;
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -42,6 +42,15 @@ const CONFLICTS: &str = ".memory_conflicts";
 
 /// How often a call decides anew because a program that takes no lock was faster.
 const ATTEMPTS: usize = 4;
+
+/// Where a workspace is looked for.
+#[derive(Debug, Clone)]
+pub enum Location {
+    /// In this folder.
+    Named(PathBuf),
+    /// In this folder, or else in the nearest parent that has a `memory` folder.
+    Around(PathBuf),
+}
 
 /// A workspace: the folder that holds `memory/` and the lock beside it.
 #[derive(Debug, Clone)]
@@ -81,20 +90,19 @@ impl Settling {
 }
 
 impl Workspace {
-    /// Finds the workspace: the folder named, as it is; else `WORKSPACE_DIR`; else the current
-    /// folder. For the last two, the nearest parent that has a `memory` folder will do.
+    /// Finds the workspace.
     ///
     /// # Errors
     ///
     /// `no_workspace` if there is no `memory` folder. Nothing is made.
-    pub fn find(named: Option<&Path>) -> Result<Self> {
-        if let Some(named) = named {
-            return Self::at(named).ok_or_else(|| Error::NoWorkspace { path: named.to_owned() });
+    pub fn find(location: &Location) -> Result<Self> {
+        match location {
+            Location::Named(path) => Self::at(path).ok_or_else(|| Error::NoWorkspace { path: path.clone() }),
+            Location::Around(path) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                path.ancestors().find_map(Self::at).ok_or_else(|| Error::NoWorkspace { path: path.clone() })
+            }
         }
-        let from_env = env::var_os("WORKSPACE_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        let start = from_env.unwrap_or_else(|| PathBuf::from("."));
-        let absolute = std::path::absolute(&start).unwrap_or_else(|_| start.clone());
-        absolute.ancestors().find_map(Self::at).ok_or(Error::NoWorkspace { path: absolute.clone() })
     }
 
     fn at(root: &Path) -> Option<Self> {
@@ -150,7 +158,10 @@ impl Workspace {
         };
         let conflicts = self.root.join(CONFLICTS);
         if conflicts.exists() {
-            warnings.push(format!("a change that could not be placed after a crash is kept in `{}`; somebody should look at it", conflicts.display()));
+            warnings.push(format!(
+                "a change that could not be placed after a crash is kept in `{}`; somebody should look at it",
+                conflicts.display()
+            ));
         }
         Ok((journal, warnings))
     }
@@ -162,10 +173,12 @@ impl Workspace {
             return Ok(path);
         }
         let refuse = |reason: String| Error::Unreadable { path: path.clone(), reason };
-        let target = fs::canonicalize(&path).map_err(|error| refuse(format!("is a link that leads nowhere: {error}")))?;
+        let target =
+            fs::canonicalize(&path).map_err(|error| refuse(format!("is a link that leads nowhere: {error}")))?;
         // `memory` itself may be a link that the operator made.
         let homes = [self.root.clone(), self.root.join(MEMORY)];
-        let is_inside = homes.iter().filter_map(|home| fs::canonicalize(home).ok()).any(|home| target.starts_with(home));
+        let is_inside =
+            homes.iter().filter_map(|home| fs::canonicalize(home).ok()).any(|home| target.starts_with(home));
         if is_inside { Ok(target) } else { Err(refuse("is a link that leads out of the workspace".to_owned())) }
     }
 
@@ -181,20 +194,16 @@ impl Workspace {
             return Ok(());
         }
         let path = self.path_of(CONFLICTS)?;
-        let mut kept = self.conflicts_text(&path)?;
+        let kept = disk::read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
+        let mut kept = String::from_utf8_lossy(&kept).into_owned();
         for (file, hunk) in conflicts {
             let entry = format!("file: {}\nwas: {}\nnow: {}\n", file.path(), hunk.old.trim(), hunk.new.trim());
             // A second crash during the recovery must not keep the same change twice.
             if !kept.contains(&entry) {
-                kept.push_str(&format!("found: {}\n{entry}\n", now.instant()));
+                kept += &format!("found: {}\n{entry}\n", now.instant());
             }
         }
         apply::replace(&path, kept.as_bytes(), true)?;
         disk::sync_folder_of(&path)
-    }
-
-    fn conflicts_text(&self, path: &Path) -> Result<String> {
-        let bytes = disk::read(path)?.map(|(bytes, _)| bytes).unwrap_or_default();
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

@@ -70,12 +70,17 @@ impl Workspace {
     /// # Errors
     ///
     /// `unreadable`, and whatever `look` refuses.
-    pub fn read<T>(&self, clock: &Clock, mut look: impl FnMut(&mut Reading<'_>) -> Result<T>) -> Result<(T, Vec<String>)> {
+    pub fn read<T>(
+        &self,
+        clock: &Clock,
+        mut look: impl FnMut(&mut Reading<'_>) -> Result<T>,
+    ) -> Result<(T, Vec<String>)> {
         let journal = self.path_of(JOURNAL)?;
         let mut warnings = Vec::new();
         for attempt in 1..=ATTEMPTS {
             let glance = Journal::glance(&journal);
-            let lock = if glance.is_open || attempt == ATTEMPTS { self.lock_to_recover(clock, &mut warnings)? } else { None };
+            let lock =
+                if glance.is_open || attempt == ATTEMPTS { self.lock_to_recover(clock, &mut warnings)? } else { None };
             let mut reading = Reading { files: Files::new(self), now: clock.now(), warnings: warnings.clone() };
             let value = look(&mut reading)?;
             let is_one_moment = lock.is_some() || (!glance.is_open && Journal::glance(&journal) == glance);
@@ -99,7 +104,10 @@ impl Workspace {
             }
             Err(error @ Error::Damaged { .. }) => Err(error),
             Err(error) => {
-                warnings.push(format!("a change is in hand and could not be waited for, so this may show half of it ({})", error.code()));
+                warnings.push(format!(
+                    "a change is in hand and could not be waited for, so this may show half of it ({})",
+                    error.code()
+                ));
                 Ok(None)
             }
         }

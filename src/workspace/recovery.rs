@@ -45,7 +45,12 @@ enum Standing {
 ///
 /// `damaged`, the record left open, if the events are gone that `MEMORY.md` cites; `io`, the record
 /// left open, if the files could not be made safe.
-pub(super) fn recover(workspace: &Workspace, journal: &mut Journal, record: &Record, now: &Moment) -> Result<Vec<String>> {
+pub(super) fn recover(
+    workspace: &Workspace,
+    journal: &mut Journal,
+    record: &Record,
+    now: &Moment,
+) -> Result<Vec<String>> {
     let is_same_boot = journal.is_of_this_boot(record);
     let mut found = Vec::new();
     for change in &record.files {
@@ -165,7 +170,8 @@ fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
     let (torn, rest) = tail.split_at(torn_len);
     let is_whole = torn == ours.as_slice();
     // What another program adds begins on a new line, with a heading or a blank line.
-    let is_cut_clean = rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n");
+    let is_cut_clean =
+        rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n");
     if torn.is_empty() || is_whole || !is_cut_clean {
         return foreign();
     }
@@ -179,9 +185,10 @@ fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
 fn is_torn(bytes: &[u8], whole: &[u8], hunks: &[Hunk]) -> bool {
     let old = document::revert(whole, hunks).unwrap_or_default();
     bytes.len() <= whole.len().max(old.len())
-        && bytes.iter().enumerate().all(|(at, byte)| {
-            *byte == 0 || whole.get(at) == Some(byte) || old.get(at) == Some(byte)
-        })
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| *byte == 0 || whole.get(at) == Some(byte) || old.get(at) == Some(byte))
 }
 
 /// A workspace whose events are gone is left alone: the record may be all that is left of them.

@@ -53,7 +53,8 @@ impl<'w> Files<'w> {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let path = self.workspace.path_of(file.path())?;
-                let (bytes, stamp) = disk::read(&path)?.map_or((Vec::new(), None), |(bytes, stamp)| (bytes, Some(stamp)));
+                let (bytes, stamp) =
+                    disk::read(&path)?.map_or((Vec::new(), None), |(bytes, stamp)| (bytes, Some(stamp)));
                 Ok(entry.insert(Opened { path, stamp, document: Document::new(bytes) }))
             }
         }
@@ -209,7 +210,8 @@ impl<'t> Plan<'t> {
     }
 
     fn record(&self) -> FileChange {
-        let is_kept = self.append_to.is_none() && self.document.is_valid_utf8() && self.after().len() <= TEXT_IN_JOURNAL;
+        let is_kept =
+            self.append_to.is_none() && self.document.is_valid_utf8() && self.after().len() <= TEXT_IN_JOURNAL;
         FileChange {
             file: self.file,
             before: self.before.as_deref().map(Digest::of),
