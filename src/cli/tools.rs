@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "the schemas are written where the user wants them")]
 
 use std::{
+    fmt::Write as _,
     fs,
     io::{self, Write as _},
     path::Path,
@@ -58,7 +59,7 @@ fn table() -> String {
     for tool in TOOLS {
         let result = names(tool.output_schema(), false);
         let arguments = names(tool.input_schema(), true);
-        table += &format!("| `{}` | {} | {arguments} | {result} |\n", tool.name, tool.title);
+        let _ = writeln!(table, "| `{}` | {} | {arguments} | {result} |", tool.name, tool.title);
     }
     table
 }

@@ -22,8 +22,8 @@ pub(super) struct Applied {
 }
 
 /// Adds bytes to a file that was opened for it.
-pub(super) fn append(path: &Path, mut file: File, bytes: &[u8]) -> Result<Applied> {
-    disk::append(&mut file, path, bytes)?;
+pub(super) fn append(path: &Path, file: File, bytes: &[u8]) -> Result<Applied> {
+    disk::append(&file, path, bytes)?;
     Ok(Applied { path: path.to_owned(), file, backup: None })
 }
 

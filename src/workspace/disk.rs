@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::faults::{self, Step};
 use crate::error::{Error, Result};
 
 /// Names an I/O error's path and what was being done.
@@ -83,6 +84,10 @@ pub(super) fn read_start(path: &Path, len: usize) -> Option<Vec<u8>> {
 
 /// What tells one boot of the system from another, if it tells.
 pub(super) fn boot_id() -> Option<String> {
+    #[cfg(debug_assertions)]
+    if let Some(boot) = faults::boot_id() {
+        return Some(boot);
+    }
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
 
@@ -96,8 +101,12 @@ pub(super) fn open_to_append(path: &Path) -> Result<File> {
 }
 
 /// Adds to a file that was opened for it.
-pub(super) fn append(file: &mut File, path: &Path, bytes: &[u8]) -> Result<()> {
-    file.write_all(bytes).map_err(failed("append to", path))
+pub(super) fn append(mut file: &File, path: &Path, bytes: &[u8]) -> Result<()> {
+    faults::make(Step::Write { path, at: None, bytes }, |step| match step {
+        Step::Write { bytes, .. } => file.write_all(bytes),
+        _ => Ok(()),
+    })
+    .map_err(failed("append to", path))
 }
 
 /// The place of the copy that is about to take a file's place.
@@ -113,8 +122,7 @@ pub(super) fn copy_of(path: &Path) -> PathBuf {
 /// Answers the copy, and whether the owner could be kept.
 pub(super) fn write_copy(path: &Path, bytes: &[u8], original: &Path) -> Result<(File, bool)> {
     remove(path)?;
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o666).open(path).map_err(failed("create", path))?;
+    let file = create(path)?;
     let mut keeps_owner = true;
     if let Ok(original) = fs::metadata(original) {
         let own = file.metadata().map_err(failed("look at", path))?;
@@ -123,16 +131,24 @@ pub(super) fn write_copy(path: &Path, bytes: &[u8], original: &Path) -> Result<(
             keeps_owner = owner.is_ok();
         }
         let mode = fs::Permissions::from_mode(original.mode() & 0o7777);
-        file.set_permissions(mode).map_err(failed("set the mode of", path))?;
+        faults::make(Step::SetMode { path }, |_| file.set_permissions(mode))
+            .map_err(failed("set the mode of", path))?;
     }
-    file.write_all(bytes).map_err(failed("write", path))?;
+    append(&file, path, bytes)?;
     Ok((file, keeps_owner))
+}
+
+/// A new file, readable as well.
+fn create(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o666);
+    faults::make(Step::Create { path }, |_| options.open(path)).map_err(failed("create", path))
 }
 
 /// Renames a copy over the file it was made for. Answers `false` where that file cannot be replaced
 /// because it is mounted by itself.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<bool> {
-    match fs::rename(from, to) {
+    match faults::make(Step::Rename { from, to }, |_| fs::rename(from, to)) {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices) => Ok(false),
         Err(error) => Err(failed("replace", to)(error)),
@@ -142,49 +158,56 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<bool> {
 /// Writes over a file where it stands.
 pub(super) fn overwrite(path: &Path, bytes: &[u8]) -> Result<File> {
     let file = OpenOptions::new().write(true).open(path).map_err(failed("open", path))?;
-    file.write_all_at(bytes, 0).map_err(failed("write", path))?;
+    write_at(&file, path, bytes, 0)?;
     truncate(&file, path, bytes.len() as u64)?;
     Ok(file)
 }
 
 /// Opens the journal, makes it if it is not there, and answers whether it was made.
 pub(super) fn open_or_create(path: &Path) -> Result<(File, bool)> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            options.create_new(true).open(path).map(|file| (file, true)).map_err(failed("create", path))
-        }
-        opened => opened.map(|file| (file, false)).map_err(failed("open", path)),
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => Ok((file, false)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((create(path)?, true)),
+        Err(error) => Err(failed("open", path)(error)),
     }
 }
 
 /// Writes at a place of a file.
 pub(super) fn write_at(file: &File, path: &Path, bytes: &[u8], at: u64) -> Result<()> {
-    file.write_all_at(bytes, at).map_err(failed("write", path))
+    faults::make(Step::Write { path, at: Some(at), bytes }, |step| match step {
+        Step::Write { bytes, .. } => file.write_all_at(bytes, at),
+        _ => Ok(()),
+    })
+    .map_err(failed("write", path))
 }
 
 /// Cuts a file to a length.
 pub(super) fn truncate(file: &File, path: &Path, len: u64) -> Result<()> {
-    file.set_len(len).map_err(failed("cut", path))
+    faults::make(Step::Truncate { path, len }, |_| file.set_len(len)).map_err(failed("cut", path))
 }
 
 /// Makes a file's content safe against a power cut.
 pub(super) fn sync(file: &File, path: &Path) -> Result<()> {
-    file.sync_data().map_err(failed("sync", path))
+    faults::make(Step::Sync { path }, |_| file.sync_data()).map_err(failed("sync", path))
 }
 
 /// Makes the names in a file's folder safe against a power cut.
 pub(super) fn sync_folder_of(path: &Path) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let opened = File::open(folder).map_err(failed("open", folder))?;
-    opened.sync_all().map_err(failed("sync", folder))
+    let path = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = File::open(path).map_err(failed("open", path))?;
+    faults::make(Step::SyncFolder { path }, |_| folder.sync_all()).map_err(failed("sync", path))
 }
 
 /// Removes a file if it is there.
 pub(super) fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", path)(error)),
-        _ => Ok(()),
+    if path.symlink_metadata().is_err() {
+        return Ok(());
     }
+    faults::make(Step::Remove { path }, |_| fs::remove_file(path)).map_err(failed("remove", path))
+}
+
+/// Tells the seam that the caller has its answer.
+pub(super) fn answered() {
+    // Not a step, so nothing can fail.
+    let _ = faults::make(Step::Answer, |_| Ok(()));
 }

@@ -3,6 +3,7 @@
 
 mod apply;
 mod disk;
+mod faults;
 mod init;
 mod journal;
 mod lock;
@@ -11,6 +12,7 @@ mod recovery;
 mod transaction;
 
 use std::{
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
 };
@@ -85,6 +87,7 @@ impl Settling {
     ///
     /// `io`: the record stays open, and the next call brings the files to safety or fails itself.
     pub fn settle(mut self) -> Result<()> {
+        disk::answered();
         if self.applied.is_empty() { Ok(()) } else { apply::settle(&self.applied, &mut self.journal) }
     }
 }
@@ -200,7 +203,7 @@ impl Workspace {
             let entry = format!("file: {}\nwas: {}\nnow: {}\n", file.path(), hunk.old.trim(), hunk.new.trim());
             // A second crash during the recovery must not keep the same change twice.
             if !kept.contains(&entry) {
-                kept += &format!("found: {}\n{entry}\n", now.instant());
+                let _ = writeln!(kept, "found: {}\n{entry}", now.instant());
             }
         }
         apply::replace(&path, kept.as_bytes(), true)?;
