@@ -52,6 +52,28 @@ impl Moment {
         self.0.strftime("%Y-%m-%dT%H:%M").to_string()
     }
 
+    /// `YYYY-MM-DDTHH:MM` with an offset.
+    #[must_use]
+    pub fn minute_with_offset(&self) -> String {
+        self.0.strftime("%Y-%m-%dT%H:%M%:z").to_string()
+    }
+
+    /// The hours since a moment, written RFC 3339 or, in this zone, `YYYY-MM-DDTHH:MM`.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "hours are shown, not counted with")]
+    pub fn hours_since(&self, written: &str) -> Option<f64> {
+        let then = match written.parse::<Timestamp>() {
+            Ok(instant) => instant,
+            Err(_) => written
+                .parse::<jiff::civil::DateTime>()
+                .ok()?
+                .to_zoned_datetime(self.0.time_zone().clone())
+                .ok()?
+                .timestamp(),
+        };
+        Some((self.0.timestamp().as_second() - then.as_second()) as f64 / 3_600.0)
+    }
+
     /// RFC 3339 with an offset, in seconds.
     #[must_use]
     pub fn instant(&self) -> String {

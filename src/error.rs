@@ -3,6 +3,11 @@
 
 use std::{io, path::PathBuf};
 
+use crate::format::text::{enumerate, shorten};
+
+/// How long a message may be, in characters, whatever it quotes.
+const REPORT_LIMIT: usize = 4_000;
+
 /// What a call answers.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -54,6 +59,20 @@ pub enum Error {
         /// Where.
         places: String,
     },
+    /// A section of the profile has its entries, and none of them may be replaced.
+    #[error("section `{section}` has {} entries and none that is 可替换: {}", entries.len(), enumerate(entries, "; "))]
+    SectionFull {
+        /// The section's name.
+        section: String,
+        /// Its entries, each with its tier.
+        entries: Vec<String>,
+    },
+    /// An entry of the core would be lost or changed, and the user did not say so.
+    #[error("`{}` is 核心 and stands in the way, expected the user's own words in `user_said`", shorten(existing))]
+    CoreConflict {
+        /// What stands there.
+        existing: String,
+    },
     /// Another program holds the lock.
     #[error("`{}` was held by another program for {waited_ms} ms, expected it to be free", path.display())]
     LockTimeout {
@@ -77,7 +96,7 @@ pub enum Error {
         reason: String,
     },
     /// The memory has lost something.
-    #[error("`{}` is empty or gone, but `MEMORY.md` cites {}", path.display(), cited.join(", "))]
+    #[error("`{}` is empty or gone, but `MEMORY.md` cites {}", path.display(), enumerate(cited, ", "))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -114,6 +133,27 @@ impl Error {
         Self::InvalidArgument { place: place.into(), found: found.into(), expected: expected.into() }
     }
 
+    /// The same, of an argument whose place is derived from the present one.
+    #[must_use]
+    pub fn placed(mut self, derive: impl FnOnce(&str) -> String) -> Self {
+        match &mut self {
+            Self::InvalidArgument { place, .. }
+            | Self::UnknownArgument { place, .. }
+            | Self::MissingArgument { place, .. } => *place = derive(place),
+            _ => {}
+        }
+        self
+    }
+
+    /// Whether only the state of the files stands in the way, not what was asked for.
+    #[must_use]
+    pub fn is_about_state(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::Ambiguous { .. } | Self::SectionFull { .. } | Self::CoreConflict { .. }
+        )
+    }
+
     /// The stable code that a caller can branch on.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -123,6 +163,8 @@ impl Error {
             Self::MissingArgument { .. } => "missing_argument",
             Self::NotFound { .. } => "not_found",
             Self::Ambiguous { .. } => "ambiguous",
+            Self::SectionFull { .. } => "section_full",
+            Self::CoreConflict { .. } => "core_conflict",
             Self::LockTimeout { .. } => "lock_timeout",
             Self::ChangedMeanwhile { .. } => "changed_meanwhile",
             Self::Unreadable { .. } => "unreadable",
@@ -142,6 +184,12 @@ impl Error {
             Self::MissingArgument { .. } => "nothing was written; call again with this argument",
             Self::NotFound { .. } => "nothing was written; look at what there is with the reading tools and call again",
             Self::Ambiguous { .. } => "nothing was written; say more exactly which one is meant",
+            Self::SectionFull { .. } => {
+                "not written; name the entry that may go with action `replace` and its `old_text`, a 半核心 one only if it is very old"
+            }
+            Self::CoreConflict { .. } => {
+                "not written; find out in the conversation what the user means, then call again with the user's own words as `user_said`"
+            }
             Self::LockTimeout { .. } => "nothing was written; another program is writing, call again in a moment",
             Self::ChangedMeanwhile { .. } => "nothing was written; call again once the other program is done",
             Self::Unreadable { .. } => "nothing was written; a person has to make the file readable again",
@@ -166,7 +214,9 @@ impl Error {
             | Self::UnknownArgument { .. }
             | Self::MissingArgument { .. }
             | Self::NotFound { .. }
-            | Self::Ambiguous { .. } => 1,
+            | Self::Ambiguous { .. }
+            | Self::SectionFull { .. }
+            | Self::CoreConflict { .. } => 1,
             Self::LockTimeout { .. } | Self::ChangedMeanwhile { .. } => 3,
             Self::Unreadable { .. } | Self::Damaged { .. } | Self::NoWorkspace { .. } | Self::Io { .. } => 4,
             Self::Internal { .. } => 70,
@@ -176,7 +226,7 @@ impl Error {
     /// The two lines in which a caller is told.
     #[must_use]
     pub fn report(&self) -> String {
-        let message = self.to_string().replace('\n', " ");
+        let message: String = self.to_string().replace('\n', " ").chars().take(REPORT_LIMIT).collect();
         format!("{}: {message}\nhint: {}", self.code(), self.hint())
     }
 }
@@ -184,7 +234,7 @@ impl Error {
 fn list(names: &[String]) -> String {
     match names {
         [] => "none".to_owned(),
-        [one] => format!("`{one}`"),
-        many => format!("one of `{}`", many.join("`, `")),
+        [one] => format!("`{}`", shorten(one)),
+        many => format!("one of `{}`", enumerate(many, "`, `")),
     }
 }

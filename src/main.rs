@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use companion_memory::{
     cli::{self, Arguments, Command},
     mcp,
-    ops::Context,
+    ops::{Context, Toolset},
 };
 use tracing_subscriber::EnvFilter;
 
@@ -22,14 +22,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let toolset = arguments.toolset();
     match arguments.command {
-        None | Some(Command::Serve) => serve(context),
+        None | Some(Command::Serve) => serve(context, toolset),
         Some(command) => ExitCode::from(cli::run(command, &context)),
     }
 }
 
-fn serve(context: Context) -> ExitCode {
-    match mcp::serve(context) {
+fn serve(context: Context, toolset: Toolset) -> ExitCode {
+    match mcp::serve(context, toolset) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(%error, "the server ended");

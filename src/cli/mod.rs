@@ -7,12 +7,12 @@ mod tools;
 
 use std::{env, path::PathBuf};
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     clock::Clock,
     error::{Error, Result},
-    ops::Context,
+    ops::{Context, Toolset},
     workspace::Location,
 };
 
@@ -35,9 +35,26 @@ pub struct Arguments {
     /// The time zone, such as `Asia/Shanghai`. Default: the local one, as `date` has it.
     #[arg(long, global = true, value_name = "NAME")]
     timezone: Option<String>,
+    /// Which tools to serve.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "SET")]
+    toolset: ServedTools,
     /// What to do. Default: serve.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+/// Which tools a server lists and calls.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum ServedTools {
+    /// Every tool.
+    #[default]
+    All,
+    /// What an agent needs in a conversation.
+    Write,
+    /// What the hourly distillation needs.
+    Distill,
+    /// What changes nothing.
+    Read,
 }
 
 /// What the program can do.
@@ -80,6 +97,17 @@ impl Arguments {
             let _ = error.print();
             u8::try_from(error.exit_code()).unwrap_or(USAGE)
         })
+    }
+
+    /// Which tools a server lists and calls.
+    #[must_use]
+    pub fn toolset(&self) -> Toolset {
+        match self.toolset {
+            ServedTools::All => Toolset::All,
+            ServedTools::Write => Toolset::Write,
+            ServedTools::Distill => Toolset::Distill,
+            ServedTools::Read => Toolset::Read,
+        }
     }
 
     /// Where and when the calls take place; the only use of the environment.

@@ -19,6 +19,14 @@ pub enum Anchor {
     NewWorry(char, u64),
     /// A new mood snapshot.
     NewSnapshot,
+    /// A new detail of the character.
+    NewDetail,
+    /// The line of the worry of this letter with this number.
+    Worry(char, u64),
+    /// The worry of this letter with this number, where it goes when it has faded.
+    Faded(char, u64),
+    /// A line, wherever it stands.
+    Line,
     /// Lines within the entry that has this heading line.
     Entry(String),
     /// The first line that begins with this field name and a colon, above the first entry.
@@ -183,6 +191,14 @@ impl Document {
         }
         entry.push_str(lines);
         self.insert_lines(self.text.len(), &entry, anchor);
+    }
+
+    /// Inserts whole lines behind a line, a blank line before them and one after them.
+    pub(crate) fn insert_apart(&mut self, behind: &markdown::Line<'_>, lines: &str, anchor: Anchor) {
+        let newline = if behind.next == behind.end() { "\n" } else { "" };
+        let rest = slice(&self.text, behind.next..self.text.len());
+        let after = if rest.is_empty() || rest.starts_with(['\n', '\r']) { "" } else { "\n" };
+        self.insert_lines(behind.next, &format!("{newline}\n{lines}{after}"), anchor);
     }
 
     /// Lines given with `\n`, in the line ending of most of the file's lines.

@@ -1,6 +1,6 @@
 //! `memory/events.md`: events `### [E012] 2026-04-13 · 约定` and last-active marks `### [E000] …`.
 
-use std::{collections::HashMap, fmt::Write as _, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     document::{Anchor, Document},
     id, id_number, leading_date, markdown, slice,
-    text::{comparison_key, escape, unescape},
+    text::{comparison_key, escape, shorten, unescape},
 };
 
 /// What stands in a due date's place where no day was agreed.
@@ -172,6 +172,13 @@ impl<'t> Event<'t> {
         id('E', self.number)
     }
 
+    /// The whole entry as it stands, up to its last field.
+    #[must_use]
+    pub fn entry(&self) -> &'t str {
+        let end = self.fields.last().map_or(self.heading.end, |field| field.line.end);
+        slice(self.text, self.heading.start..end)
+    }
+
     fn heading_line(&self) -> &'t str {
         slice(self.text, self.heading.clone())
     }
@@ -268,7 +275,7 @@ pub fn parse(text: &str) -> Events<'_> {
                 }
                 None => parsed.problems.push(format!(
                     "`events.md` line {number}: `{}` has no usable number and is no event",
-                    line.text.trim()
+                    shorten(line.text.trim())
                 )),
             }
         } else if in_event && let (Some((name, value)), Some(event)) = (line.field(), parsed.events.last_mut()) {
@@ -383,13 +390,9 @@ pub fn unusable_due_dates<'e>(events: impl Iterator<Item = &'e Event<'e>>) -> Ve
     let mut warnings = Vec::new();
     for event in events {
         if let Some(value) = event.unusable_due_date() {
-            let mut warning = String::new();
-            let _ = write!(
-                warning,
-                "{} (`events.md` line {}) has no usable due date: found `{value}`, expected `YYYY-MM-DD`",
-                event.id(),
-                event.line
-            );
+            let found = shorten(value);
+            let place = format!("{} (`events.md` line {})", event.id(), event.line);
+            let warning = format!("{place} has no usable due date: found `{found}`, expected `YYYY-MM-DD`");
             warnings.push(warning);
         }
     }

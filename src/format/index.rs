@@ -9,7 +9,7 @@ use super::{
     events::{self, Events, Field},
     id_number,
     markdown::{self, Line},
-    text::{cut, escape},
+    text::{cut, escape, unescape},
 };
 
 /// What the block's heading contains.
@@ -69,6 +69,28 @@ pub fn cited(text: &str) -> Vec<u64> {
         .filter_map(|rest| id_number(rest.split_once(']')?.0))
         .filter(|number| *number > 0)
         .collect()
+}
+
+/// What the block shows, an item each.
+#[must_use]
+pub fn items(text: &str) -> Vec<String> {
+    let Some(block) = find(text) else { return Vec::new() };
+    let items = block.items.iter().filter_map(|item| super::slice(text, item.clone()).trim().strip_prefix("- "));
+    items.map(|item| unescape(item).into_owned()).collect()
+}
+
+/// The value of `initialization_status`, empty if there is none.
+#[must_use]
+pub fn initialization_status(text: &str) -> &str {
+    let mut values = text.lines().filter_map(|line| line.trim_start().strip_prefix("initialization_status"));
+    let value = values.find_map(|rest| rest.trim_start().strip_prefix([':', '：'])).unwrap_or("");
+    value.split_whitespace().next().unwrap_or("").trim_matches(['`', '"', '\'', '*'])
+}
+
+/// Whether a status says that the workspace has been set up far enough to be written by a job.
+#[must_use]
+pub fn is_initialized(status: &str) -> bool {
+    matches!(status, "phase1_done" | "phase2_done" | "done")
 }
 
 /// Makes the block show the most pressing open events. Answers `false` if there was no block and

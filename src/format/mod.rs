@@ -2,12 +2,16 @@
 //!
 //! One file for each kind of memory file, and the grammar they share.
 
+pub mod distill_state;
 pub mod document;
 pub mod events;
 pub mod index;
 pub mod life_log;
 mod markdown;
 pub mod mood;
+pub mod passages;
+pub mod persona;
+pub mod profile;
 pub mod replay;
 pub mod sections;
 pub mod text;
@@ -39,6 +43,8 @@ pub enum MemoryFile {
     History,
     /// The summary of the conversations. Read only.
     Summary,
+    /// How far the distillation has come.
+    DistillState,
     /// The index that every conversation begins with. Always last: it cites the others.
     Index,
 }
@@ -57,6 +63,7 @@ impl MemoryFile {
             Self::LifeLog => "memory/life_log.md",
             Self::History => "memory/RECENT_HISTORY.md",
             Self::Summary => "memory/session_summary.md",
+            Self::DistillState => "memory/distill_state.md",
             Self::Index => "memory/MEMORY.md",
         }
     }
@@ -84,9 +91,14 @@ pub fn leading_date(value: &str) -> Option<Date> {
     Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()
 }
 
-/// The number of an id such as `E012` behind its letter: ASCII digits, at most fifteen of them.
+/// How many digits a number may have.
+const ID_DIGITS: usize = 12;
+/// The largest number that can be given out.
+pub(crate) const LARGEST_ID: u64 = 999_999_999_999;
+
+/// The number of an id such as `E012` behind its letter: ASCII digits, not too many of them.
 pub(crate) fn id_number(digits: &str) -> Option<u64> {
-    let is_number = (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = (1..=ID_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().ok())?
 }
 

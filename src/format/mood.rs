@@ -5,7 +5,7 @@ use std::{fmt, ops::Range};
 use super::{
     document::{Anchor, Document},
     leading_date, markdown, slice,
-    text::escape,
+    text::{escape, shorten},
 };
 
 /// The heading of the snapshots.
@@ -168,21 +168,21 @@ fn head_field(text: &str, name: &str) -> Option<Range<usize>> {
 #[must_use]
 pub fn parse(text: &str) -> (Mood, Vec<String>) {
     let mut problems = Vec::new();
-    let mut read = |name: &str, missing: Level, of_snapshot: fn(&Snapshot) -> Option<Level>| {
+    let mut read = |name: &str, missing: Level, least: i32, of_snapshot: fn(&Snapshot) -> Option<Level>| {
         let Some(place) = head_field(text, name) else { return missing };
         let value = slice(text, place);
-        Level::parse(value).unwrap_or_else(|| {
-            let newest = snapshots(text).iter().find_map(of_snapshot);
-            let taken = newest.unwrap_or(missing);
-            problems.push(format!(
-                "`mood_state.md` has `{name}: {value}`, which is no finite number; {taken} was taken instead"
-            ));
-            taken
-        })
+        let found = Level::parse(value);
+        let newest = || snapshots(text).iter().find_map(of_snapshot).unwrap_or(missing);
+        let taken = Level(found.unwrap_or_else(newest).0.clamp(least, 1_000));
+        if found != Some(taken) {
+            let expected = format!("expected a number from {} to 1; {taken} was taken instead", least / 1_000);
+            problems.push(format!("`mood_state.md` has `{name}: {}`, {expected}", shorten(value)));
+        }
+        taken
     };
     let mood = Mood {
-        valence: read("valence", NEUTRAL.valence, |snapshot| snapshot.valence),
-        energy: read("energy", NEUTRAL.energy, |snapshot| snapshot.energy),
+        valence: read("valence", NEUTRAL.valence, -1_000, |snapshot| snapshot.valence),
+        energy: read("energy", NEUTRAL.energy, 0, |snapshot| snapshot.energy),
     };
     (mood, problems)
 }
@@ -265,7 +265,8 @@ pub fn healing_count(aux: &str) -> (u64, Option<String>) {
             (
                 0,
                 Some(format!(
-                    "`.mood_state_aux` has `{HEALING_COUNT}: {value}`, which is no count; 0 was taken instead"
+                    "`.mood_state_aux` has `{HEALING_COUNT}: {}`, which is no count; 0 was taken instead",
+                    shorten(value)
                 )),
             )
         },
@@ -273,11 +274,38 @@ pub fn healing_count(aux: &str) -> (u64, Option<String>) {
     )
 }
 
+/// Ends a row of healing steps without a change of the mood.
+pub fn end_healing(document: &mut Document) {
+    if healing_count(document.text()) != (0, None) {
+        write_field(document, HEALING_COUNT, "0");
+    }
+}
+
+/// How the valence has faded since it was written; only shown, never stored.
+///
+/// `hours` is the time since then, `stability` the character's, 1 to 5.
+#[must_use]
+pub fn decayed(valence: Level, hours: f64, stability: u8) -> f64 {
+    let rate = 0.05 + (5.0 - f64::from(stability)) * 0.037_5;
+    Level::from_f64(valence.to_f64() * (1.0 - rate).powf(hours.max(0.0))).to_f64()
+}
+
+/// The instant at which the mood was written last, as the aux file has it.
+#[must_use]
+pub fn last_decay(aux: &str) -> Option<&str> {
+    head_field(aux, LAST_DECAY).map(|place| slice(aux, place)).filter(|value| !value.is_empty())
+}
+
 /// Writes the instant and the count into the aux file; its other lines stay.
 ///
 /// `instant` is RFC 3339 with an offset, in seconds.
 pub fn write_aux(document: &mut Document, instant: &str, healing_count: u64) {
-    for (name, value) in [(LAST_DECAY, instant), (HEALING_COUNT, &healing_count.to_string())] {
+    write_field(document, LAST_DECAY, instant);
+    write_field(document, HEALING_COUNT, &healing_count.to_string());
+}
+
+fn write_field(document: &mut Document, name: &str, value: &str) {
+    {
         let anchor = Anchor::Field(name.to_owned());
         let text = document.text().to_owned();
         let standing = markdown::lines(&text).find(|line| field(line, name).is_some());

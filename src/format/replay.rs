@@ -4,7 +4,7 @@
 use super::{
     MemoryFile,
     document::{Anchor, Document, Hunk},
-    events, id, markdown, mood, slice, unresolved,
+    events, id, markdown, mood, persona, slice, unresolved,
 };
 
 /// What became of one recorded change.
@@ -34,6 +34,10 @@ pub fn replay(file: MemoryFile, document: &mut Document, hunk: &Hunk) -> Outcome
         Anchor::NewSentinel => new_sentinel(document, block),
         Anchor::NewWorry(letter, number) => new_worry(document, *letter, *number, block),
         Anchor::NewSnapshot => new_snapshot(document, block),
+        Anchor::NewDetail => new_detail(document, block),
+        Anchor::Worry(letter, number) => worry(document, *letter, *number, hunk),
+        Anchor::Faded(letter, number) => faded(document, *letter, *number, block),
+        Anchor::Line => line(document, hunk),
         Anchor::Entry(heading) => in_entry(document, heading, hunk),
         Anchor::Field(name) => in_field(file, document, name, hunk),
         // Derived from the events, and refreshed from them once they are whole.
@@ -114,6 +118,62 @@ fn new_snapshot(document: &mut Document, block: &str) -> Outcome {
     Outcome::Applied
 }
 
+fn new_detail(document: &mut Document, block: &str) -> Outcome {
+    let Some((date, detail)) = persona::last_detail(block) else { return Outcome::Conflict };
+    if persona::add_detail(document, date, &detail) { Outcome::Applied } else { Outcome::Present }
+}
+
+fn worry(document: &mut Document, letter: char, number: u64, hunk: &Hunk) -> Outcome {
+    let worries = unresolved::parse(document.text());
+    let Some(standing) = worries.iter().find(|worry| worry.active && (worry.letter, worry.number) == (letter, number))
+    else {
+        return if hunk.new.is_empty() { Outcome::Present } else { Outcome::Conflict };
+    };
+    let text = document.text().to_owned();
+    let line = slice(&text, standing.place());
+    if line.trim_end() == hunk.new.trim_end() {
+        Outcome::Present
+    } else if line.trim_end() == hunk.old.trim_end() {
+        let whole = if hunk.new.is_empty() {
+            standing.place()
+        } else {
+            standing.place().start..standing.place().start + line.trim_end().len()
+        };
+        document.replace(whole, hunk.new.trim_end(), hunk.anchor.clone());
+        Outcome::Applied
+    } else {
+        Outcome::Conflict
+    }
+}
+
+/// The place where a worry left comes before the place where it went: if it still stands there, it
+/// was changed by another hand, and stays.
+fn faded(document: &mut Document, letter: char, number: u64, block: &str) -> Outcome {
+    let worries = unresolved::parse(document.text());
+    match worries.iter().find(|worry| (worry.letter, worry.number) == (letter, number)) {
+        Some(standing) if standing.active => Outcome::Conflict,
+        Some(_) => Outcome::Present,
+        None => {
+            let line = block.lines().find(|line| line.starts_with(['-', '*', '+'])).unwrap_or("");
+            unresolved::insert_faded(document, &format!("{line}\n"), Anchor::Faded(letter, number));
+            Outcome::Applied
+        }
+    }
+}
+
+fn line(document: &mut Document, hunk: &Hunk) -> Outcome {
+    let text = document.text().to_owned();
+    let mut old = markdown::lines(&text).filter(|line| line.text == hunk.old);
+    match (old.next(), old.next()) {
+        (Some(line), None) => {
+            document.replace(line.start..line.end(), &hunk.new, Anchor::Line);
+            Outcome::Applied
+        }
+        _ if markdown::lines(&text).any(|line| line.text == hunk.new) => Outcome::Present,
+        _ => Outcome::Conflict,
+    }
+}
+
 fn in_entry(document: &mut Document, heading: &str, hunk: &Hunk) -> Outcome {
     let text = document.text().to_owned();
     let mut lines = markdown::lines(&text).skip_while(|line| line.text != heading || line.heading().is_none());
@@ -128,7 +188,8 @@ fn in_entry(document: &mut Document, heading: &str, hunk: &Hunk) -> Outcome {
         return Outcome::Present;
     }
     if hunk.old.trim().is_empty() {
-        let last_field = entry.iter().rev().find(|line| line.field().is_some()).unwrap_or(&first);
+        let is_part = |line: &&markdown::Line<'_>| line.field().is_some() || line.bullet().is_some();
+        let last_field = entry.iter().rev().find(is_part).unwrap_or(&first);
         let newline = if last_field.next == last_field.end() { "\n" } else { "" };
         let line = hunk.new.replace("\r\n", "\n");
         document.insert_lines(last_field.next, &format!("{newline}{}\n", line.trim_matches('\n')), hunk.anchor.clone());
@@ -159,9 +220,9 @@ fn in_field(file: MemoryFile, document: &mut Document, name: &str, hunk: &Hunk) 
             let new = format!("{}\n", hunk.new.trim());
             let top = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
             let (at, newline) = match file {
-                MemoryFile::MoodAux if !text.is_empty() && !text.ends_with('\n') => (text.len(), "\n"),
-                MemoryFile::MoodAux => (text.len(), ""),
-                _ => (top, ""),
+                MemoryFile::Mood => (top, ""),
+                _ if text.is_empty() || text.ends_with('\n') => (text.len(), ""),
+                _ => (text.len(), "\n"),
             };
             document.insert_lines(at, &format!("{newline}{new}"), hunk.anchor.clone());
             Outcome::Applied

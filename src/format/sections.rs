@@ -37,7 +37,8 @@ pub fn find(text: &str, name: &str) -> Option<Range<usize>> {
     Some(found.start..end)
 }
 
-fn is_called(heading: &str, name: &str) -> bool {
+/// Whether a heading or key is called so: the text before `（`, or one `/`-part of it.
+pub(super) fn is_called(heading: &str, name: &str) -> bool {
     let before_parenthesis = heading.split(['（', '(']).next().unwrap_or("").trim();
     before_parenthesis == name || before_parenthesis.split(['/', '／']).any(|part| part.trim() == name)
 }

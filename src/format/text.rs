@@ -1,12 +1,17 @@
 //! Free text: how it is cleaned, written into a line, read back, measured and compared.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The longest free text a call may bring, in Unicode scalar values.
 pub const TEXT_LIMIT: usize = 2_000;
+
+/// How much of a text errors and warnings quote, in characters.
+const QUOTED: usize = 60;
+/// How many names errors and warnings list.
+const LISTED: usize = 20;
 
 /// The `name=` marks of a worry's line; other programs substitute what follows them.
 pub(crate) const WORRY_FIELDS: [&str; 5] = ["src", "kind", "decay_d", "last_touched", "forced_echo_last"];
@@ -82,15 +87,42 @@ pub fn unescape(line: &str) -> Cow<'_, str> {
     if !line.contains(['&', '<']) {
         return Cow::Borrowed(line);
     }
-    let mut text = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(c) = rest.chars().next() {
-        let escape = ESCAPES.iter().find_map(|(form, meant)| rest.strip_prefix(form).map(|after| (*meant, after)));
-        let (meant, after) = escape.unwrap_or_else(|| (c, rest.strip_prefix(c).unwrap_or("")));
-        text.push(meant);
-        rest = after;
-    }
-    Cow::Owned(text)
+    Cow::Owned(unescaped_chars(line).map(|(_, c)| c).collect())
+}
+
+/// The characters that a line is read as, each with the place where it is written.
+pub(super) fn unescaped_chars(line: &str) -> impl Iterator<Item = (Range<usize>, char)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = line.get(at..)?;
+        let first = rest.chars().next()?;
+        let escape = ESCAPES.iter().find(|(form, _)| rest.starts_with(form));
+        let (len, meant) = escape.map_or((first.len_utf8(), first), |(form, meant)| (form.len(), *meant));
+        let place = at..at + len;
+        at += len;
+        Some((place, meant))
+    })
+}
+
+/// Whether an id such as `[E012]` stands at the place of a `[`.
+pub(super) fn is_id_at(text: &str, at: usize) -> bool {
+    text.get(at + 1..).is_some_and(starts_with_id)
+}
+
+/// A text as errors and warnings quote it: its beginning, on one line.
+#[must_use]
+pub fn shorten(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("");
+    let start: String = line.chars().take(QUOTED).collect();
+    if start.len() < text.len() { format!("{start}…") } else { start }
+}
+
+/// The first few of many names, as errors and warnings list them.
+#[must_use]
+pub fn enumerate(names: &[String], separator: &str) -> String {
+    let shown: Vec<_> = names.iter().take(LISTED).map(|name| shorten(name)).collect();
+    let shown = shown.join(separator);
+    if names.len() > LISTED { format!("{shown} and {} more", names.len() - LISTED) } else { shown }
 }
 
 /// The first `limit` user-perceived characters, or `None` if the text has no more than that.
@@ -113,6 +145,12 @@ pub fn comparison_key(text: &str) -> String {
 /// A form in which a search finds words whatever their case and width.
 #[must_use]
 pub fn search_key(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
+        return text.chars().flat_map(char::to_lowercase).filter(|c| !is_zero_width(*c)).collect();
+    }
     text.nfkc().flat_map(char::to_lowercase).filter(|c| !is_zero_width(*c)).collect()
 }
 

@@ -1,6 +1,8 @@
 //! `memory/unresolved.md`: worries `- [U001] src=… kind=… … text`, those of the user (U) and those of
 //! the character's own life (M).
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,10 @@ pub struct Worry {
     pub active: bool,
     /// What it is about, as it was given.
     pub text: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+    place: Range<usize>,
+    raw: String,
 }
 
 impl Worry {
@@ -66,6 +72,40 @@ impl Worry {
     #[must_use]
     pub fn id(&self) -> String {
         id(self.letter, self.number)
+    }
+
+    /// The whole line as it stands.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.raw
+    }
+
+    pub(super) fn place(&self) -> Range<usize> {
+        self.place.clone()
+    }
+
+    /// The value of a `name=value` mark.
+    fn mark(&self, name: &str) -> Option<&str> {
+        let marks = self.raw.split_whitespace().skip_while(|word| !word.starts_with('[')).skip(1);
+        marks.map_while(|word| word.split_once('=')).find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    /// Whether it is of the character's own life, and fades.
+    #[must_use]
+    pub fn is_fading(&self) -> bool {
+        self.mark("src") == Some("material_derived")
+    }
+
+    /// After how many days it fades.
+    #[must_use]
+    pub fn decay_days(&self) -> Option<i32> {
+        self.mark("decay_d")?.parse().ok()
+    }
+
+    /// The life log entry that it was last touched by.
+    #[must_use]
+    pub fn last_touched(&self) -> Option<u64> {
+        id_number(self.mark("last_touched")?.strip_prefix('L')?)
     }
 }
 
@@ -94,7 +134,7 @@ fn worry_id(line: &Line<'_>) -> Option<(char, u64, String)> {
 pub fn parse(text: &str) -> Vec<Worry> {
     let mut worries = Vec::new();
     let mut faded_below = None;
-    for line in markdown::lines(text) {
+    for (line, number_of_line) in markdown::lines(text).zip(1..) {
         if let Some((level, heading)) = line.heading() {
             if heading.contains(FADED) {
                 faded_below = Some(level);
@@ -102,7 +142,15 @@ pub fn parse(text: &str) -> Vec<Worry> {
                 faded_below = None;
             }
         } else if let Some((letter, number, text)) = worry_id(&line) {
-            worries.push(Worry { letter, number, active: faded_below.is_none(), text });
+            worries.push(Worry {
+                letter,
+                number,
+                active: faded_below.is_none(),
+                text,
+                line: number_of_line,
+                place: line.start..line.next,
+                raw: line.text.to_owned(),
+            });
         }
     }
     worries
@@ -152,6 +200,69 @@ pub(crate) fn insert_active(document: &mut Document, line: &str, anchor: Anchor)
     let rest = slice(&text, at..text.len());
     let after = if rest.is_empty() || rest.starts_with(['\n', '\r']) { "" } else { "\n" };
     document.insert_lines(at, &format!("{newline}{blank}{line}{after}"), anchor);
+}
+
+/// Sets `last_touched` of a worry and, where given, `forced_echo_last`.
+///
+/// `forced_echo` is a minute with an offset.
+pub fn touch(document: &mut Document, worry: &Worry, life_log_id: &str, forced_echo: Option<&str>) {
+    let mut line = worry.raw.clone();
+    for (name, value) in [("forced_echo_last", forced_echo), ("last_touched", Some(life_log_id))] {
+        if let Some(value) = value {
+            line = with_mark(&line, name, value);
+        }
+    }
+    let place = worry.place.start..worry.place.start + worry.raw.len();
+    document.replace(place, &line, Anchor::Worry(worry.letter, worry.number));
+}
+
+/// A worry's line with a mark set, behind its other marks if it had none of this name.
+fn with_mark(line: &str, name: &str, value: &str) -> String {
+    let id_end = line.find(']').map_or(0, |at| at + 1);
+    let mut at = id_end;
+    loop {
+        let rest = slice(line, at..line.len());
+        let start = at + rest.len() - rest.trim_start().len();
+        let word = slice(line, start..line.len()).split(char::is_whitespace).next().unwrap_or("");
+        let Some((found, _)) = word.split_once('=').filter(|(found, _)| WORRY_FIELDS.contains(found)) else {
+            return format!("{} {name}={value}{}", slice(line, 0..at), slice(line, at..line.len()));
+        };
+        if found == name {
+            return format!("{}{name}={value}{}", slice(line, 0..start), slice(line, start + word.len()..line.len()));
+        }
+        at = start + word.len();
+    }
+}
+
+/// Moves a worry to the end of the faded ones, with the words by which it closed if there are any.
+pub fn fade(document: &mut Document, worry: &Worry, resolved_by: Option<&str>) {
+    let reason = resolved_by.map(|words| format!(" resolved_by: \"{}\"", escape_worry(&words.replace('"', "”"))));
+    let line = format!("{}{}\n", worry.raw.trim_end(), reason.unwrap_or_default());
+    // First the later place, so that the earlier one stays right.
+    insert_faded(document, &line, Anchor::Faded(worry.letter, worry.number));
+    document.replace(worry.place.clone(), "", Anchor::Worry(worry.letter, worry.number));
+}
+
+/// Inserts a worry's line behind the last faded one.
+pub(crate) fn insert_faded(document: &mut Document, line: &str, anchor: Anchor) {
+    let text = document.text().to_owned();
+    let mut lines =
+        markdown::lines(&text).skip_while(|line| !line.heading().is_some_and(|(_, heading)| heading.contains(FADED)));
+    let Some(heading) = lines.next() else {
+        document.append_entry(&format!("## {FADED}\n\n{line}"), anchor);
+        return;
+    };
+    let section: Vec<_> = lines.take_while(|line| line.heading().is_none()).collect();
+    match section.iter().rev().find(|line| line.bullet().is_some()) {
+        Some(last) => {
+            let newline = if last.next == last.end() { "\n" } else { "" };
+            document.insert_lines(last.next, &format!("{newline}{line}"), anchor);
+        }
+        None => {
+            let last = section.iter().rev().find(|line| !line.is_blank()).unwrap_or(&heading);
+            document.insert_apart(last, line, anchor);
+        }
+    }
 }
 
 /// A comment on one line that holds no sample of a worry, such as `<!-- ===== -->`.

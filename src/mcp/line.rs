@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use serde_json::{Value, json};
 
 /// The longest line that is taken, in bytes.
@@ -57,6 +57,12 @@ pub(super) fn too_long(start: &[u8], end: &[u8]) -> String {
     };
     let id = found(&FIRST, start).or_else(|| found(&LAST, end)).unwrap_or(Value::Null);
     refusal(INVALID_REQUEST, &format!("this line is too long: expected at most {LINE_LIMIT} bytes"), &id)
+}
+
+/// The answer to a request whose id another one without an answer has.
+pub(super) fn id_in_use(id: &RequestId) -> String {
+    // Without that id: it would be taken for the answer to the other one.
+    refusal(INVALID_REQUEST, &format!("a request of id `{id}` is still without an answer"), &Value::Null)
 }
 
 fn refusal(code: i32, message: &str, id: &Value) -> String {

@@ -3,6 +3,7 @@
 mod line;
 mod server;
 mod stdio;
+mod traffic;
 
 use std::{io, time::Duration};
 
@@ -13,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::ops::Context;
+use crate::ops::{Context, Toolset};
 use server::Server;
 
 /// How long requests that were read may still be worked on, once no more are read.
@@ -28,27 +29,29 @@ const BLOCKING_THREADS: usize = 16;
 /// # Errors
 ///
 /// If the runtime cannot be set up, or the client breaks off the handshake.
-pub fn serve(context: Context) -> io::Result<()> {
+pub fn serve(context: Context, toolset: Toolset) -> io::Result<()> {
     // One thread: requests are then taken up in the order in which they came.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING_THREADS).build()?;
-    let served = runtime.block_on(run(context));
+    let served = runtime.block_on(run(context, toolset));
     runtime.shutdown_timeout(Duration::from_millis(100));
     served
 }
 
-async fn run(context: Context) -> io::Result<()> {
+async fn run(context: Context, toolset: Toolset) -> io::Result<()> {
     let closing = CancellationToken::new();
     let stopping = CancellationToken::new();
     end_on_signals(&closing)?;
-    let server = Server::new(context, stopping.clone());
-    let transport = stdio::Stdio::open(closing.clone());
+    let server = Server::new(context, toolset, stopping.clone());
+    let (transport, writer) = stdio::Stdio::open(closing.clone());
     let served = async {
-        match server.serve(transport).await {
+        let served = match server.serve(transport).await {
             Ok(service) => service.waiting().await.map(|_| ()).map_err(io::Error::other),
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(io::Error::other(error)),
-        }
+        };
+        // What was answered is written before the program ends.
+        writer.await.map_err(io::Error::other).and(served)
     };
     let deadline = async {
         closing.cancelled().await;

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
-        Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, ToolAnnotations,
+        CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo,
+        ContentBlock, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+        GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams,
+        ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate, Role,
+        ServerCapabilities, ServerConfig, ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -16,12 +20,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{Error, Result},
-    ops::{self, Context, Tool, schema::JsonObject},
+    ops::{
+        self, Context, Tool, Toolset,
+        resources::{self, RESOURCES, TEMPLATES},
+        schema::JsonObject,
+    },
     workspace::{Cancel, Wait},
 };
 
 /// When to call what, for the model. Clients cut it at 2,048 characters.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
+
+/// The procedures in terms of the tools: name, description, text.
+const PROMPTS: [(&str, &str, &str); 1] =
+    [("memory_write", "What to record at the end of a conversation, and how.", include_str!("memory_write.md"))];
+
+const SCHEME: &str = "memory://";
+const MARKDOWN: &str = "text/markdown";
 
 /// How long a write waits for the lock (`memory_write`, step 1).
 const LOCK_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -29,6 +44,7 @@ const LOCK_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 /// The server of one client.
 pub(super) struct Server {
     context: Context,
+    toolset: Toolset,
     tools: Vec<rmcp::model::Tool>,
     /// Handed on in the order in which it was asked for: writes take effect as they came.
     turn: Arc<Mutex<()>>,
@@ -37,17 +53,14 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(context: Context, stopping: CancellationToken) -> Self {
-        let tools = ops::TOOLS.into_iter().map(published).collect();
-        Self { context, tools, turn: Arc::default(), stopping }
+    pub(super) fn new(context: Context, toolset: Toolset, stopping: CancellationToken) -> Self {
+        let tools = toolset.tools().map(published).collect();
+        Self { context, toolset, tools, turn: Arc::default(), stopping }
     }
 
     async fn read(&self, tool: &'static Tool, arguments: JsonObject) -> Result<JsonObject> {
         let context = self.context.clone();
-        let call = move || tool.call(&context, &Wait::default(), arguments).map(|answer| answer.result);
-        tokio::task::spawn_blocking(call)
-            .await
-            .unwrap_or_else(|error| Err(Error::Internal { detail: error.to_string() }))
+        blocking(move || tool.call(&context, &Wait::default(), arguments).map(|answer| answer.result)).await
     }
 
     /// Makes a call that writes, once those before it are done. The answer comes when the change is
@@ -93,6 +106,16 @@ impl Server {
     }
 }
 
+/// Reads files on another thread.
+async fn blocking<T: Send + 'static>(read: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(Error::Internal { detail: error.to_string() }))
+}
+
+/// An error of something that is no tool.
+fn protocol_error(error: &Error) -> ErrorData {
+    ErrorData::internal_error(error.report(), None)
+}
+
 /// A tool as clients see it.
 fn published(tool: &Tool) -> rmcp::model::Tool {
     let annotations = ToolAnnotations::with_title(tool.title)
@@ -108,7 +131,14 @@ fn published(tool: &Tool) -> rmcp::model::Tool {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let mut info = ServerConfig::new(
+            ServerCapabilities::builder()
+                .enable_tools()
+                .enable_resources()
+                .enable_prompts()
+                .enable_completions()
+                .build(),
+        );
         info.server_info =
             Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Companion memory");
         info.instructions = Some(INSTRUCTIONS.to_owned());
@@ -132,7 +162,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = ops::find(&request.name) else {
+        let Some(tool) = ops::find(&request.name).filter(|tool| self.toolset.has(tool.name)) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
         let arguments = request.arguments.unwrap_or_default();
@@ -147,6 +177,87 @@ impl ServerHandler for Server {
             Err(error) => CallToolResult::error(vec![ContentBlock::text(error.report())]),
         };
         Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let listed = RESOURCES.iter().map(|resource| {
+            Resource::new(format!("{SCHEME}{}", resource.name), resource.name)
+                .with_title(resource.title)
+                .with_description(resource.description)
+                .with_mime_type(MARKDOWN)
+        });
+        Ok(ListResourcesResult::with_all_items(listed.collect()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let listed = TEMPLATES.iter().map(|(name, variable, description)| {
+            ResourceTemplate::new(format!("{SCHEME}{name}/{{{variable}}}"), format!("{name}_{variable}"))
+                .with_description(*description)
+                .with_mime_type(MARKDOWN)
+        });
+        Ok(ListResourceTemplatesResult::with_all_items(listed.collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let unknown = || ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None);
+        let name = uri.strip_prefix(SCHEME).ok_or_else(unknown)?.to_owned();
+        let context = self.context.clone();
+        let text = blocking(move || resources::read(&context, &name)).await.map_err(|error| protocol_error(&error))?;
+        let text = text.ok_or_else(unknown)?;
+        Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(MARKDOWN)]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let listed = PROMPTS.iter().map(|(name, description, _)| Prompt::new(*name, Some(*description), None));
+        Ok(ListPromptsResult::with_all_items(listed.collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let found = PROMPTS.iter().find(|(name, ..)| *name == request.name);
+        let (_, description, text) =
+            found.ok_or_else(|| ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None))?;
+        let message = PromptMessage::new_text(Role::User, *text);
+        Ok(GetPromptResult::new(vec![message]).with_description(*description).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let name = match &request.r#ref {
+            Reference::Resource(resource) => resource.uri.strip_prefix(SCHEME).and_then(|rest| rest.split('/').next()),
+            _ => None,
+        };
+        let (name, start) = (name.unwrap_or("").to_owned(), request.argument.value);
+        let context = self.context.clone();
+        let mut values = blocking(move || resources::complete(&context, &name, &start))
+            .await
+            .map_err(|error| protocol_error(&error))?;
+        values.truncate(CompletionInfo::MAX_VALUES);
+        let info = CompletionInfo::new(values).map_err(|error| ErrorData::internal_error(error, None))?;
+        Ok(CompleteResult::new(info))
     }
 
     async fn on_custom_request(

@@ -8,30 +8,36 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::fs::FileTypeExt as _,
     },
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
 };
 
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, JsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientNotification, ClientRequest, GetMeta as _, JsonRpcMessage, ProtocolVersion},
     service::TxJsonRpcMessage,
     transport::Transport,
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, Interest, ReadBuf},
+    net::{UnixStream, unix::pipe},
     sync::mpsc,
     task::JoinHandle,
+    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::line::{self, LINE_LIMIT, Read};
+use super::{
+    line::{self, LINE_LIMIT, Read},
+    traffic::Traffic,
+};
 
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
-
-/// How many answers may wait to be written.
-const OUTPUT_QUEUE: usize = 64;
 /// How much of a line that is too long is kept to find its id, from its end.
 const TAIL: usize = 256;
+/// How often a client that reads nothing is looked at, whether it has closed its end.
+const HANG_UP_CHECK: Duration = Duration::from_millis(100);
 
 /// The transport.
 pub(super) struct Stdio {
@@ -40,39 +46,46 @@ pub(super) struct Stdio {
     line: Vec<u8>,
     /// The end of a line that is longer than it may be.
     overflow: Option<Vec<u8>>,
-    /// An answer that is to be queued before anything else is read.
-    refusal: Option<String>,
-    /// rmcp ends the service if anything but a request comes first.
-    had_request: bool,
+    /// Whether the client has chosen a protocol era: rmcp ends the service if anything but a request
+    /// comes before that.
+    chose_era: bool,
     at_end: bool,
-    output: Option<mpsc::Sender<Vec<u8>>>,
-    writer: JoinHandle<()>,
+    output: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    traffic: Arc<Traffic>,
     closing: CancellationToken,
 }
 
 impl Stdio {
     /// Opens stdin and stdout. No more is read once `closing` is cancelled, which the end of stdin
-    /// does too.
-    pub(super) fn open(closing: CancellationToken) -> Self {
+    /// does too. The task ends when all that was sent is written.
+    pub(super) fn open(closing: CancellationToken) -> (Self, JoinHandle<()>) {
         let (input, output) = streams();
-        let (sender, receiver) = mpsc::channel(OUTPUT_QUEUE);
-        Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let traffic = Arc::<Traffic>::default();
+        let writer = tokio::spawn(write_all(output, receiver, Arc::clone(&traffic)));
+        let stdio = Self {
             input: BufReader::with_capacity(64 * 1024, input),
             line: Vec::new(),
             overflow: None,
-            refusal: None,
-            had_request: false,
+            chose_era: false,
             at_end: false,
             output: Some(sender),
-            writer: tokio::spawn(write_all(output, receiver)),
+            traffic,
             closing,
-        }
+        };
+        (stdio, writer)
     }
 
     /// Reads up to the end of a line. Answers `false` once there is no more. Loses nothing if it is
     /// dropped while it waits.
     async fn read_line(&mut self) -> bool {
         loop {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return false,
+                () = self.traffic.room() => {}
+                () = self.input.get_ref().hung_up() => return false,
+            }
             let available = tokio::select! {
                 biased;
                 () = self.closing.cancelled() => return false,
@@ -80,7 +93,7 @@ impl Stdio {
             };
             if available.is_empty() {
                 self.at_end = true;
-                return !self.line.is_empty();
+                return !self.line.is_empty() || self.overflow.is_some();
             }
             let newline = memchr::memchr(b'\n', available);
             let taken = available.get(..newline.unwrap_or(available.len())).unwrap_or(&[]);
@@ -105,9 +118,50 @@ impl Stdio {
             Some(tail) => Read::Refusal(line::too_long(self.line.get(..TAIL).unwrap_or(&[]), &tail)),
             None => line::read(&self.line),
         };
-        self.line.clear();
-        self.line.shrink_to(64 * 1024);
-        read
+        match read {
+            Read::Message(message) => self.admit(message),
+            other => other,
+        }
+    }
+
+    /// Notes what is under way, and drops what rmcp would end the service for.
+    fn admit(&mut self, message: Box<ClientJsonRpcMessage>) -> Read {
+        match &*message {
+            JsonRpcMessage::Request(request) => {
+                if !self.traffic.begin(request.id.clone(), self.line.len()) {
+                    return Read::Refusal(line::id_in_use(&request.id));
+                }
+                self.chose_era |= chooses_era(&request.request);
+                Read::Message(message)
+            }
+            _ if !self.chose_era => Read::Nothing,
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.traffic.end(id);
+                }
+                Read::Message(message)
+            }
+            _ => Read::Message(message),
+        }
+    }
+
+    fn send_bytes(&self, bytes: Vec<u8>) -> io::Result<()> {
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let output = self.output.as_ref().ok_or_else(closed)?;
+        let len = bytes.len();
+        self.traffic.queue(len);
+        output.send(bytes).map_err(|_| closed())
+    }
+}
+
+/// Whether rmcp leaves its handshake with this request.
+fn chooses_era(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty(),
     }
 }
 
@@ -115,32 +169,30 @@ impl Transport<RoleServer> for Stdio {
     type Error = io::Error;
 
     fn send(&mut self, item: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = self.output.clone();
-        async move {
-            let bytes = serde_json::to_vec(&item)?;
-            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
-            output.ok_or_else(closed)?.send(bytes).await.map_err(|_| closed())
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(id) = id {
+            self.traffic.end(id);
         }
+        let sent = serde_json::to_vec(&item).map_err(io::Error::from).and_then(|bytes| self.send_bytes(bytes));
+        std::future::ready(sent)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            if self.refusal.is_some() {
-                let room = self.output.as_ref()?.reserve().await.ok()?;
-                room.send(self.refusal.take()?.into_bytes());
-            }
             if self.at_end || !self.read_line().await {
                 self.closing.cancel();
                 return None;
             }
-            match self.take_line() {
-                Read::Message(message) => {
-                    self.had_request |= matches!(*message, JsonRpcMessage::Request(_));
-                    if self.had_request {
-                        return Some(*message);
-                    }
-                }
-                Read::Refusal(refusal) => self.refusal = Some(refusal),
+            let read = self.take_line();
+            self.line.clear();
+            self.line.shrink_to(64 * 1024);
+            match read {
+                Read::Message(message) => return Some(*message),
+                Read::Refusal(refusal) => self.send_bytes(refusal.into_bytes()).ok()?,
                 Read::Nothing => {}
             }
         }
@@ -148,16 +200,18 @@ impl Transport<RoleServer> for Stdio {
 
     async fn close(&mut self) -> io::Result<()> {
         self.output = None;
-        (&mut self.writer).await.map_err(io::Error::other)
+        Ok(())
     }
 }
 
 /// Writes the answers, as many at once as are there.
-async fn write_all(mut output: Output, mut answers: mpsc::Receiver<Vec<u8>>) {
-    while let Some(mut bytes) = answers.recv().await {
-        bytes.push(b'\n');
-        while let Ok(more) = answers.try_recv() {
-            bytes.extend_from_slice(&more);
+async fn write_all(mut output: Output, mut answers: mpsc::UnboundedReceiver<Vec<u8>>, traffic: Arc<Traffic>) {
+    let mut batch = Vec::new();
+    while answers.recv_many(&mut batch, 64).await > 0 {
+        let len: usize = batch.iter().map(Vec::len).sum();
+        let mut bytes = Vec::with_capacity(len + batch.len());
+        for answer in batch.drain(..) {
+            bytes.extend_from_slice(&answer);
             bytes.push(b'\n');
         }
         let written = async {
@@ -168,27 +222,63 @@ async fn write_all(mut output: Output, mut answers: mpsc::Receiver<Vec<u8>>) {
             tracing::warn!(%error, "the client no longer reads");
             return;
         }
+        traffic.written(len);
     }
 }
 
-/// stdin and stdout: FIFOs and UNIX sockets on the reactor, anything else on blocking threads.
+/// stdin: a pipe or a socket on the reactor, anything else on a blocking thread.
+enum Input {
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
+    Other(tokio::io::Stdin),
+}
+
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+impl Input {
+    /// Waits until the client closes its end, whatever it left unread before that.
+    async fn hung_up(&self) {
+        loop {
+            let ready = match self {
+                Self::Pipe(pipe) => pipe.ready(Interest::READABLE).await,
+                Self::Socket(socket) => socket.ready(Interest::READABLE).await,
+                Self::Other(_) => return std::future::pending().await,
+            };
+            if ready.is_ok_and(tokio::io::Ready::is_read_closed) {
+                return;
+            }
+            sleep(HANG_UP_CHECK).await;
+        }
+    }
+}
+
+impl AsyncRead for Input {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Pipe(pipe) => Pin::new(pipe).poll_read(context, buffer),
+            Self::Socket(socket) => Pin::new(socket).poll_read(context, buffer),
+            Self::Other(stdin) => Pin::new(stdin).poll_read(context, buffer),
+        }
+    }
+}
+
+/// FIFOs are opened anew, so that their flags stay private; a socket's are shared with whoever else
+/// holds it, and nothing else here reads or writes descriptors 0 and 1.
 fn streams() -> (Input, Output) {
-    if let (Some(input), Some(output)) = (socket(io::stdin()), socket(io::stdout())) {
-        return (Box::new(input), Box::new(output));
-    }
-    let (input, output) = rmcp::transport::io::stdio_pipes();
-    (Box::new(input), Box::new(output))
+    let input = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0").map(Input::Pipe);
+    let input = input.ok().or_else(|| socket(io::stdin()).map(Input::Socket));
+    let output = pipe::OpenOptions::new().open_sender("/proc/self/fd/1").map(|pipe| Box::new(pipe) as Output);
+    let output = output.ok().or_else(|| socket(io::stdout()).map(|socket| Box::new(socket) as Output));
+    (input.unwrap_or_else(|| Input::Other(tokio::io::stdin())), output.unwrap_or_else(|| Box::new(tokio::io::stdout())))
 }
 
-fn socket(stream: impl AsFd) -> Option<tokio::net::UnixStream> {
+fn socket(stream: impl AsFd) -> Option<UnixStream> {
     let own: OwnedFd = stream.as_fd().try_clone_to_owned().ok()?;
     let file = File::from(own);
     if !file.metadata().ok()?.file_type().is_socket() {
         return None;
     }
-    // The flag lands on the description that descriptors 0 and 1 share: nothing else reads or writes
-    // them.
     let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
     stream.set_nonblocking(true).ok()?;
-    tokio::net::UnixStream::from_std(stream).ok()
+    UnixStream::from_std(stream).ok()
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, Tool, Write, id_number, text};
+use super::{Effect, Operation, Tool, Write, event_file::free_behind, id_number, text};
 use crate::{
     error::Result,
     format::{
@@ -18,7 +18,7 @@ pub(super) static TOOL: Tool = Tool::writes::<AddUnresolved>();
 /// What stands in the place of an anchor that there is not.
 const NEVER: &str = "(never)";
 
-struct AddUnresolved;
+pub(super) struct AddUnresolved;
 
 /// Keeps something that is not closed: what the user told and is worried about or wants, or what the
 /// character's own life left open. If an active worry says the same, its id is answered instead.
@@ -38,7 +38,7 @@ pub(super) struct Params {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Reply {
     /// The worry's id, such as U001 or M001.
-    id: String,
+    pub(super) id: String,
     /// Whether it was there already; then nothing was written.
     deduplicated: bool,
 }
@@ -71,7 +71,8 @@ impl Write for AddUnresolved {
             (_, None) => life_log::newest(transaction.document(MemoryFile::LifeLog)?.text()),
         };
         let last_touched = last_touched.map_or_else(|| NEVER.to_owned(), |number| id('L', number));
-        let number = unresolved::largest(&worries, kind.letter()) + 1;
+        let largest = unresolved::largest(&worries, kind.letter());
+        let number = free_behind(largest, kind.letter(), || transaction.path(MemoryFile::Unresolved))?;
         unresolved::add(transaction.document(MemoryFile::Unresolved)?, kind, number, &last_touched, &text);
         Ok(Reply { id: id(kind.letter(), number), deduplicated: false })
     }

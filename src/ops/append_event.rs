@@ -16,7 +16,7 @@ use crate::{
 
 pub(super) static TOOL: Tool = Tool::writes::<AppendEvent>();
 
-struct AppendEvent;
+pub(super) struct AppendEvent;
 
 /// Records something with a place in time: an emotional event, a promise, something the user has to
 /// do, something important. The server numbers it and refreshes the open items of MEMORY.md. Write
@@ -53,7 +53,7 @@ pub(super) struct Params {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Reply {
     /// The new event's id, such as E012.
-    id: String,
+    pub(super) id: String,
 }
 
 impl Operation for AppendEvent {

@@ -1,9 +1,11 @@
 //! What every call on `events.md` does: refuse a damaged file, tell what is odd, keep the index true.
 
+use std::path::PathBuf;
+
 use crate::{
     error::{Error, Result},
     format::{
-        MemoryFile,
+        LARGEST_ID, MemoryFile,
         events::{self, Events},
         id, index,
     },
@@ -39,7 +41,7 @@ pub(super) fn look(reading: &mut Reading<'_>) -> Result<String> {
     Ok(text)
 }
 
-fn refuse_damage(text: &str, cited: &[u64], path: impl FnOnce() -> Result<std::path::PathBuf>) -> Result<()> {
+fn refuse_damage(text: &str, cited: &[u64], path: impl FnOnce() -> Result<PathBuf>) -> Result<()> {
     if cited.is_empty() || !text.trim_start_matches('\u{feff}').trim().is_empty() {
         return Ok(());
     }
@@ -49,7 +51,21 @@ fn refuse_damage(text: &str, cited: &[u64], path: impl FnOnce() -> Result<std::p
 /// The number of the next event: behind every event of the file and every one that the index cites.
 pub(super) fn next_number(transaction: &mut Transaction<'_>, events: &Events<'_>) -> Result<u64> {
     let cited = index::cited(transaction.document(MemoryFile::Index)?.text());
-    Ok(cited.into_iter().fold(events.largest(), u64::max) + 1)
+    let largest = cited.into_iter().fold(events.largest(), u64::max);
+    free_behind(largest, 'E', || transaction.path(MemoryFile::Events))
+}
+
+/// The number behind the largest one.
+///
+/// # Errors
+///
+/// `unreadable` if there is none: somebody wrote a number by hand that none can follow.
+pub(super) fn free_behind(largest: u64, letter: char, path: impl FnOnce() -> Result<PathBuf>) -> Result<u64> {
+    if largest < LARGEST_ID {
+        return Ok(largest + 1);
+    }
+    let reason = format!("holds `{}`, behind which there is no number", id(letter, largest));
+    Err(Error::Unreadable { path: path()?, reason })
 }
 
 /// Makes the index show the events as they are now, and tells what is odd about them.

@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     format::{
         events::{self, Event, EventType, Field, Status},
-        text::search_key,
+        text::{TEXT_LIMIT, search_key},
     },
     workspace::Reading,
 };
@@ -95,6 +95,26 @@ impl Listed {
         }
     }
 
+    /// The same with texts no longer than a call can bring them.
+    fn cut(mut self) -> (Self, bool) {
+        let texts = [
+            &mut self.content,
+            &mut self.user_state,
+            &mut self.follow_up,
+            &mut self.status,
+            &mut self.due_date,
+            &mut self.event_type,
+        ];
+        let mut was_cut = false;
+        for text in texts.into_iter().flatten() {
+            if let Some((end, _)) = text.char_indices().nth(TEXT_LIMIT) {
+                text.truncate(end);
+                was_cut = true;
+            }
+        }
+        (self, was_cut)
+    }
+
     fn bytes(&self) -> usize {
         serde_json::to_string(self).map_or(0, |json| json.len())
     }
@@ -136,7 +156,10 @@ impl Read for ListEvents {
             .collect();
         matching.sort_by_key(|event| std::cmp::Reverse((event.number, event.line)));
 
-        let (page, has_more) = page(&matching, params.limit.map_or(PAGE, usize::from));
+        let (page, has_more, cut) = page(&matching, params.limit.map_or(PAGE, usize::from));
+        for id in cut {
+            reading.warn(format!("{id} holds texts of more than {TEXT_LIMIT} characters; they are shown cut"));
+        }
         let due_dates = events::unusable_due_dates(matching.iter().take(page.len()).copied());
         for problem in event_file::named(parsed.problems.iter().cloned().chain(due_dates).collect()) {
             reading.warn(problem);
@@ -152,19 +175,21 @@ fn has_words(event: &Event<'_>, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word))
 }
 
-/// The first events that fit a page, and whether there are more.
-fn page(matching: &[&Event<'_>], limit: usize) -> (Vec<Listed>, bool) {
+/// The first events that fit a page, whether there are more, and the ids of those that were cut.
+fn page(matching: &[&Event<'_>], limit: usize) -> (Vec<Listed>, bool, Vec<String>) {
     let mut page: Vec<Listed> = Vec::new();
+    let mut cut = Vec::new();
     let mut bytes = 0;
     for event in matching {
-        let listed = Listed::new(event);
+        let (listed, was_cut) = Listed::new(event).cut();
         bytes += listed.bytes();
-        // Entries that share an id stay on one page: the next one begins behind the id.
+        // Entries that share an id stay on one page if they fit: the next one begins behind the id.
         let shares_id = page.last().is_some_and(|last| last.id == listed.id);
         if !page.is_empty() && (bytes > PAGE_BYTES || (page.len() >= limit && !shares_id)) {
-            return (page, true);
+            return (page, true, cut);
         }
+        cut.extend(was_cut.then(|| listed.id.clone()));
         page.push(listed);
     }
-    (page, false)
+    (page, false, cut)
 }

@@ -3,16 +3,27 @@
 //!
 //! An operation reads and parses, decides, and stages its change; the lock spans all three.
 
+mod add_persona_detail;
 mod add_unresolved;
 mod append_event;
 mod arguments;
+mod correct_persona;
 mod event_file;
+mod fade_unresolved;
+pub mod get_overview;
 mod list_events;
 mod read_memory;
+mod record_conversation;
+mod resolve_unresolved;
+pub mod resources;
 pub mod schema;
+mod search_memory;
 mod touch_last_active;
+mod touch_unresolved;
 mod update_event;
 mod update_mood;
+mod update_profile;
+mod worry;
 
 use std::sync::LazyLock;
 
@@ -26,22 +37,70 @@ use crate::{
     error::{Error, Result},
     format::{
         self,
-        text::{TEXT_LIMIT, fold},
+        text::{TEXT_LIMIT, fold, shorten},
     },
     workspace::{Location, Reading, Settling, Transaction, Wait, Workspace},
 };
 use schema::JsonObject;
 
+/// How many warnings a result brings.
+const WARNINGS: usize = 20;
+/// How long a warning may be, in characters, whatever it quotes.
+const WARNING_LIMIT: usize = 400;
+
 /// Every tool, in the order in which they are listed.
-pub static TOOLS: [&Tool; 7] = [
+pub static TOOLS: [&Tool; 16] = [
     &append_event::TOOL,
     &update_event::TOOL,
     &list_events::TOOL,
     &update_mood::TOOL,
     &touch_last_active::TOOL,
     &add_unresolved::TOOL,
+    &touch_unresolved::TOOL,
+    &resolve_unresolved::TOOL,
+    &fade_unresolved::TOOL,
+    &add_persona_detail::TOOL,
+    &correct_persona::TOOL,
+    &update_profile::TOOL,
+    &record_conversation::TOOL,
+    &get_overview::TOOL,
     &read_memory::TOOL,
+    &search_memory::TOOL,
 ];
+
+/// Which tools a server lists and calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Toolset {
+    /// Every tool.
+    #[default]
+    All,
+    /// What an agent needs in a conversation.
+    Write,
+    /// What the hourly distillation needs.
+    Distill,
+    /// What changes nothing.
+    Read,
+}
+
+impl Toolset {
+    /// The tools of the set, in the order in which they are listed.
+    pub fn tools(self) -> impl Iterator<Item = &'static Tool> {
+        TOOLS.into_iter().filter(move |tool| self.has(tool.name))
+    }
+
+    /// Whether the tool of this name is in the set.
+    #[must_use]
+    pub fn has(self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Write => !matches!(name, "touch_unresolved" | "fade_unresolved") && !name.starts_with("distill_"),
+            Self::Distill => {
+                matches!(name, "get_overview" | "read_memory" | "search_memory") || name.starts_with("distill_")
+            }
+            Self::Read => matches!(name, "list_events" | "get_overview" | "read_memory" | "search_memory"),
+        }
+    }
+}
 
 /// The tool of this name.
 #[must_use]
@@ -199,7 +258,9 @@ impl Tool {
             return Err(Error::Internal { detail: format!("the result of `{}` is no object", self.name) });
         };
         if !warnings.is_empty() {
-            result.insert("warnings".to_owned(), warnings.into());
+            let shown =
+                warnings.iter().take(WARNINGS).map(|warning| warning.chars().take(WARNING_LIMIT).collect::<String>());
+            result.insert("warnings".to_owned(), shown.collect::<Vec<_>>().into());
         }
         Ok(Answer { result, settling })
     }
@@ -233,7 +294,7 @@ fn optional_text(place: &str, raw: Option<&str>) -> Result<Option<String>> {
 fn date(place: &str, raw: &str) -> Result<Date> {
     let raw = raw.trim();
     let date = format::leading_date(raw).filter(|date| date.to_string() == raw);
-    date.ok_or_else(|| Error::invalid(place, format!("`{}`", fold(raw)), "a real day, written `YYYY-MM-DD`"))
+    date.ok_or_else(|| Error::invalid(place, format!("`{}`", shorten(raw)), "a real day, written `YYYY-MM-DD`"))
 }
 
 /// A day that may be absent.
@@ -245,5 +306,5 @@ fn optional_date(place: &str, raw: Option<&str>) -> Result<Option<Date>> {
 fn id_number(place: &str, letter: char, raw: &str) -> Result<u64> {
     let raw = raw.trim();
     let number = raw.strip_prefix(letter).and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| Error::invalid(place, format!("`{}`", fold(raw)), format!("an id such as `{letter}012`")))
+    number.ok_or_else(|| Error::invalid(place, format!("`{}`", shorten(raw)), format!("an id such as `{letter}012`")))
 }

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, Operation, Read, Tool};
 use crate::{
     error::{Error, Result},
-    format::{MemoryFile, sections},
+    format::{
+        MemoryFile, sections,
+        text::{enumerate, shorten},
+    },
     workspace::Reading,
 };
 
@@ -30,9 +33,10 @@ pub(super) struct Params {
     offset: Option<u64>,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
+/// A memory file, as a caller names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum ReadableFile {
+pub(super) enum ReadableFile {
     Events,
     Mood,
     Unresolved,
@@ -42,6 +46,34 @@ enum ReadableFile {
     LifeLog,
     History,
     Summary,
+}
+
+impl ReadableFile {
+    pub(super) const ALL: [Self; 9] = [
+        Self::Events,
+        Self::Mood,
+        Self::Unresolved,
+        Self::Persona,
+        Self::Profile,
+        Self::Index,
+        Self::LifeLog,
+        Self::History,
+        Self::Summary,
+    ];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Mood => "mood",
+            Self::Unresolved => "unresolved",
+            Self::Persona => "persona",
+            Self::Profile => "profile",
+            Self::Index => "index",
+            Self::LifeLog => "life_log",
+            Self::History => "history",
+            Self::Summary => "summary",
+        }
+    }
 }
 
 impl From<ReadableFile> for MemoryFile {
@@ -93,8 +125,8 @@ impl Read for ReadMemory {
             None => whole.as_str(),
             Some(name) => {
                 let place = sections::find(&whole, name).ok_or_else(|| Error::NotFound {
-                    what: format!("section `{name}` of `{}`", file.path()),
-                    expected: format!("one of `{}`", sections::names(&whole).join("`, `")),
+                    what: format!("section `{}` of `{}`", shorten(name), file.path()),
+                    expected: format!("one of `{}`", enumerate(&sections::names(&whole), "`, `")),
                 })?;
                 whole.get(place).unwrap_or("")
             }
@@ -118,10 +150,15 @@ fn page(text: &str, start: usize) -> Result<(&str, Option<usize>)> {
             format!("a `next_offset` of the page before, or 0 to {}", text.len()),
         ));
     };
-    if rest.len() <= PAGE_BYTES {
-        return Ok((rest, None));
-    }
-    let fits = rest.get(..rest.floor_char_boundary(PAGE_BYTES)).unwrap_or(rest);
+    // Measured as JSON writes it: a control character takes six bytes there.
+    let mut room = PAGE_BYTES;
+    let fits_len = rest.char_indices().find_map(|(at, c)| {
+        let len = if c.is_control() && !matches!(c, '\n' | '\r' | '\t') { 6 } else { c.len_utf8() };
+        let is_full = len > room;
+        room = room.saturating_sub(len);
+        is_full.then_some(at)
+    });
+    let Some(fits) = fits_len.and_then(|len| rest.get(..len)) else { return Ok((rest, None)) };
     let lines_end = fits.rfind('\n').map_or(fits.len(), |newline| newline + 1);
     Ok((fits.get(..lines_end).unwrap_or(fits), Some(start + lines_end)))
 }

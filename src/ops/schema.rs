@@ -92,7 +92,11 @@ pub fn input<T: JsonSchema>() -> (JsonObject, String) {
     let description = schema.remove("description").and_then(|text| text.as_str().map(unwrap_lines)).unwrap_or_default();
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.values_mut().for_each(tidy_description);
+        for property in properties.values_mut() {
+            tidy_description(property);
+            let inner = if property["type"] == "object" { Some(&mut *property) } else { property.get_mut("items") };
+            inner.map(bare).unwrap_or_default();
+        }
     }
     (schema, description)
 }
@@ -110,6 +114,21 @@ pub fn output<T: JsonSchema>() -> JsonObject {
         );
     }
     schema
+}
+
+/// Leaves types, values and required names of an object in a list; the single tool tells the rest.
+fn bare(item: &mut Value) {
+    let Value::Object(item) = item else { return };
+    item.retain(|key, _| matches!(key.as_str(), "type" | "enum" | "properties" | "required" | "items" | "description"));
+    if let Some(Value::Object(properties)) = item.get_mut("properties") {
+        for property in properties.values_mut() {
+            bare(property);
+            if let Value::Object(property) = property {
+                property.shift_remove("description");
+            }
+        }
+        item.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
 }
 
 fn tidy_description(property: &mut Value) {

@@ -12,7 +12,7 @@ use crate::{
 
 pub(super) static TOOL: Tool = Tool::writes::<TouchLastActive>();
 
-struct TouchLastActive;
+pub(super) struct TouchLastActive;
 
 /// Marks that the user was here just now. Call it at the end of every conversation, whatever else
 /// was recorded.
@@ -22,7 +22,7 @@ pub(super) struct Params {}
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Reply {
     /// The minute, YYYY-MM-DDTHH:MM in local time.
-    last_active: String,
+    pub(super) last_active: String,
     /// Whether a mark was written; not if the file already ends with this minute's.
     written: bool,
 }

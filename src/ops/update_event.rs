@@ -10,13 +10,14 @@ use crate::{
         MemoryFile,
         events::{self, Event, EventType, Events, Field, NO_DUE_DATE, Status},
         id,
+        text::enumerate,
     },
     workspace::Transaction,
 };
 
 pub(super) static TOOL: Tool = Tool::writes::<UpdateEvent>();
 
-struct UpdateEvent;
+pub(super) struct UpdateEvent;
 
 /// Changes an event that is there: closes it when it is done, or sets and drops fields. What is not
 /// named stays. Use it instead of recording the same thing again.
@@ -181,7 +182,7 @@ fn choose<'e, 't>(
         }
         many => {
             let places: Vec<_> = many.iter().map(|(_, event)| format!("line {} of `events.md`", event.line)).collect();
-            Err(Error::Ambiguous { what: what(), count: many.len(), places: places.join(", ") })
+            Err(Error::Ambiguous { what: what(), count: many.len(), places: enumerate(&places, ", ") })
         }
     }
 }

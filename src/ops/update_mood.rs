@@ -20,7 +20,7 @@ pub(super) static TOOL: Tool = Tool::writes::<UpdateMood>();
 /// How long a note may be, in user-perceived characters.
 const NOTE_LIMIT: usize = 10;
 
-struct UpdateMood;
+pub(super) struct UpdateMood;
 
 /// Moves the character's mood after a conversation turn. Ask for: good news or a happy talk
 /// +0.05…+0.20 / +0.05…+0.10; stress, worry, mildly negative −0.05…−0.15 / −0.05…−0.10; breakdown,

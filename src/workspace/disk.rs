@@ -9,6 +9,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use super::faults::{self, Step};
@@ -18,6 +19,11 @@ use crate::error::{Error, Result};
 pub(super) fn failed<'p>(doing: &'static str, path: &'p Path) -> impl FnOnce(io::Error) -> Error + use<'p> {
     move |source| Error::Io { path: path.to_owned(), doing, source }
 }
+
+/// The longest tick of the clock that a file's times are taken from.
+const TICK: Duration = Duration::from_millis(20);
+/// The largest file that is read, in bytes; a memory is far smaller.
+const FILE_LIMIT: u64 = 256 * 1024 * 1024;
 
 /// What tells one state of a file from another, without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,17 @@ impl Stamp {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
+    }
+}
+
+impl Stamp {
+    /// Whether the file was changed so shortly ago that the next change may leave the same times: the
+    /// clock of the times ticks every 10 ms at the slowest.
+    pub(super) fn is_fresh(&self) -> bool {
+        let (seconds, nanoseconds) = self.changed.max(self.modified);
+        let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u32::try_from(nanoseconds)) else { return true };
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+        changed.elapsed().is_ok_and(|age| age <= TICK) || changed > SystemTime::now()
     }
 }
 
@@ -68,18 +85,30 @@ pub(super) fn read(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>> {
         let what = if metadata.is_dir() { "a folder" } else { "no regular file" };
         return Err(Error::Unreadable { path: path.to_owned(), reason: format!("is {what}, expected a file") });
     }
+    if metadata.len() > FILE_LIMIT {
+        let reason = format!("is {} bytes long, expected at most {FILE_LIMIT}", metadata.len());
+        return Err(Error::Unreadable { path: path.to_owned(), reason });
+    }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
     let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
     let stamp = Stamp::of(&file.metadata().map_err(failed("look at", path))?);
-    file.read_to_end(&mut bytes).map_err(failed("read", path))?;
+    (&mut file).take(FILE_LIMIT).read_to_end(&mut bytes).map_err(failed("read", path))?;
     Ok(Some((bytes, stamp)))
 }
 
 /// The first bytes of a file, if it has so many.
 pub(super) fn read_start(path: &Path, len: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; len];
+    // Opening a named pipe would wait for its other end.
+    fs::metadata(path).ok().filter(Metadata::is_file)?;
     File::open(path).ok()?.read_exact(&mut bytes).ok()?;
     Some(bytes)
+}
+
+/// The names in a folder.
+pub(super) fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
 }
 
 /// What tells one boot of the system from another, if it tells.

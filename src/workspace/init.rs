@@ -21,8 +21,7 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("session_summary.md", include_str!("template/session_summary.md")),
 ];
 /// The files beside `memory/`.
-const BESIDE: [(&str, &str); 3] =
-    [(LOCK, ""), (".distill.lock", ""), (".mood_state_aux", "consecutive_g4c_count: 0\n")];
+const BESIDE: [(&str, &str); 3] = [(LOCK, ""), (".distill.lock", ""), (".mood_state_aux", "")];
 
 /// Makes a workspace in a folder, which is made if it is not there.
 ///

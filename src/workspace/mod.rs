@@ -185,6 +185,19 @@ impl Workspace {
         if is_inside { Ok(target) } else { Err(refuse("is a link that leads out of the workspace".to_owned())) }
     }
 
+    /// The names and texts of `life_log_archive_*.md`.
+    fn life_log_archives(&self) -> Result<Vec<(String, String)>> {
+        let mut archives = Vec::new();
+        for name in disk::names_in(&self.root.join(MEMORY))? {
+            if name.strip_prefix("life_log_archive_").and_then(|rest| rest.strip_suffix(".md")).is_some() {
+                let bytes = disk::read(&self.path_of(&format!("{MEMORY}/{name}"))?)?.map(|(bytes, _)| bytes);
+                archives.push((name, Document::new(bytes.unwrap_or_default()).text().to_owned()));
+            }
+        }
+        archives.sort();
+        Ok(archives)
+    }
+
     /// A file's text, empty if there is no file.
     fn text_of(&self, file: MemoryFile) -> Result<String> {
         let bytes = disk::read(&self.path_of(file.path())?)?.map(|(bytes, _)| bytes).unwrap_or_default();

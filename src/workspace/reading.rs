@@ -41,6 +41,15 @@ impl Reading<'_> {
         self.files.exists(file)
     }
 
+    /// The names and texts of the life log's archives.
+    ///
+    /// # Errors
+    ///
+    /// `unreadable` if one of them cannot be read.
+    pub fn life_log_archives(&self) -> Result<Vec<(String, String)>> {
+        self.files.life_log_archives()
+    }
+
     /// Where a file is.
     ///
     /// # Errors

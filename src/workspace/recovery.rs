@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::{
     Workspace, apply, disk,
     journal::{Digest, End, FileChange, Journal, Record},
+    transaction::is_torn,
 };
 use crate::{
     clock::Moment,
@@ -35,8 +36,8 @@ enum Standing {
     Before,
     /// A part of it that only the crash can have made, and what it was to become.
     Torn(Vec<u8>),
-    /// Something else: another program's hand was there.
-    Foreign(Document),
+    /// Something else: another program's hand was there. Of a torn change, what was left is cut away.
+    Foreign { document: Document, was_torn: bool },
 }
 
 /// Brings the open record to its end. Answers what the caller should be told.
@@ -99,9 +100,9 @@ pub(super) fn recover(
 impl Found<'_> {
     fn shows_ours(&self) -> bool {
         match &self.standing {
-            Standing::After | Standing::Torn(_) => true,
+            Standing::After | Standing::Torn(_) | Standing::Foreign { was_torn: true, .. } => true,
             Standing::Before => false,
-            Standing::Foreign(document) => self.change.hunks.iter().any(|hunk| {
+            Standing::Foreign { document, .. } => self.change.hunks.iter().any(|hunk| {
                 let is_derived = hunk.anchor == document::Anchor::OpenItems;
                 let is_visible = !is_derived && !hunk.new.trim().is_empty();
                 is_visible && replay(self.change.file, &mut document.clone(), hunk) == Outcome::Present
@@ -119,7 +120,7 @@ impl Found<'_> {
                 Some(bytes) => return Document::new(bytes),
                 None => Document::new(bytes),
             },
-            Standing::Foreign(document) => document.clone(),
+            Standing::Foreign { document, .. } => document.clone(),
         };
         for hunk in &self.change.hunks {
             match replay(self.change.file, &mut document, hunk) {
@@ -150,20 +151,26 @@ fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<Vec<u8>>, 
     // A rename is all or nothing while the system runs; a file that is written over is not.
     if !is_same_boot || backup.is_some() {
         let whole = change.text.clone().map(String::into_bytes).or(backup);
-        if let Some(whole) = whole.filter(|whole| is_torn(bytes, whole, &change.hunks)) {
-            return Standing::Torn(whole);
+        if let Some(whole) = whole {
+            let old = document::revert(&whole, &change.hunks);
+            if is_torn(bytes, &whole, old.as_deref()) {
+                return Standing::Torn(whole);
+            }
         }
     }
-    Standing::Foreign(Document::new(bytes.to_vec()))
+    foreign(bytes.to_vec())
+}
+
+fn foreign(bytes: Vec<u8>) -> Standing {
+    Standing::Foreign { document: Document::new(bytes), was_torn: false }
 }
 
 /// What was there, then perhaps a part of what we added, then perhaps another program's lines.
 fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
-    let foreign = || Standing::Foreign(Document::new(bytes.to_vec()));
-    let Some(before) = &change.before else { return foreign() };
-    let Some((head, tail)) = bytes.split_at_checked(before.len) else { return foreign() };
+    let Some(before) = &change.before else { return foreign(bytes.to_vec()) };
+    let Some((head, tail)) = bytes.split_at_checked(before.len) else { return foreign(bytes.to_vec()) };
     if Digest::of(head) != *before {
-        return foreign();
+        return foreign(bytes.to_vec());
     }
     let ours: Vec<u8> = change.hunks.iter().flat_map(|hunk| hunk.new.bytes()).collect();
     let torn_len = tail.iter().zip(&ours).take_while(|(found, ours)| found == ours || **found == 0).count();
@@ -173,22 +180,12 @@ fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
     let is_cut_clean =
         rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n");
     if torn.is_empty() || is_whole || !is_cut_clean {
-        return foreign();
+        return foreign(bytes.to_vec());
     }
     if rest.is_empty() {
         return Standing::Torn([head, &ours].concat());
     }
-    Standing::Foreign(Document::new([head, rest].concat()))
-}
-
-/// Whether every byte is of the new text, of the old one, or was never written.
-fn is_torn(bytes: &[u8], whole: &[u8], hunks: &[Hunk]) -> bool {
-    let old = document::revert(whole, hunks).unwrap_or_default();
-    bytes.len() <= whole.len().max(old.len())
-        && bytes
-            .iter()
-            .enumerate()
-            .all(|(at, byte)| *byte == 0 || whole.get(at) == Some(byte) || old.get(at) == Some(byte))
+    Standing::Foreign { document: Document::new([head, rest].concat()), was_torn: true }
 }
 
 /// A workspace whose events are gone is left alone: the record may be all that is left of them.

@@ -4,9 +4,9 @@
 
 use std::{
     borrow::Cow,
+    cell::Cell,
     collections::{BTreeMap, btree_map::Entry},
     fs::File,
-    io,
     path::{Path, PathBuf},
 };
 
@@ -40,6 +40,9 @@ pub(super) struct Files<'w> {
 struct Opened {
     path: PathBuf,
     stamp: Option<disk::Stamp>,
+    /// What the file held, if it was written so shortly before it was read that its stamp does not
+    /// tell the next change.
+    fresh_digest: Option<Digest>,
     document: Document,
 }
 
@@ -55,7 +58,8 @@ impl<'w> Files<'w> {
                 let path = self.workspace.path_of(file.path())?;
                 let (bytes, stamp) =
                     disk::read(&path)?.map_or((Vec::new(), None), |(bytes, stamp)| (bytes, Some(stamp)));
-                Ok(entry.insert(Opened { path, stamp, document: Document::new(bytes) }))
+                let fresh_digest = stamp.filter(disk::Stamp::is_fresh).map(|_| Digest::of(&bytes));
+                Ok(entry.insert(Opened { path, stamp, fresh_digest, document: Document::new(bytes) }))
             }
         }
     }
@@ -69,6 +73,10 @@ impl<'w> Files<'w> {
         Ok(self.open(file)?.stamp.is_some())
     }
 
+    pub(super) fn life_log_archives(&self) -> Result<Vec<(String, String)>> {
+        self.workspace.life_log_archives()
+    }
+
     pub(super) fn path(&self, file: MemoryFile) -> Result<PathBuf> {
         self.workspace.path_of(file.path())
     }
@@ -76,11 +84,22 @@ impl<'w> Files<'w> {
     /// A file that another program changed since it was read.
     fn overtaken(&self) -> Result<Option<PathBuf>> {
         for opened in self.opened.values() {
-            if disk::stamp(&opened.path)? != opened.stamp {
+            if opened.is_overtaken()? {
                 return Ok(Some(opened.path.clone()));
             }
         }
         Ok(None)
+    }
+}
+
+impl Opened {
+    fn is_overtaken(&self) -> Result<bool> {
+        if disk::stamp(&self.path)? != self.stamp {
+            return Ok(true);
+        }
+        // Within one tick of the clock, a file can be rewritten and keep its stamp.
+        let Some(digest) = &self.fresh_digest else { return Ok(false) };
+        Ok(disk::read(&self.path)?.map(|(bytes, _)| Digest::of(&bytes)).as_ref() != Some(digest))
     }
 }
 
@@ -125,6 +144,16 @@ impl<'w> Transaction<'w> {
         Ok(self.files.document(file)?.text().to_owned())
     }
 
+    /// The texts of the life log's archives.
+    ///
+    /// # Errors
+    ///
+    /// `unreadable` if one of them cannot be read.
+    pub fn life_log_archives(&self) -> Result<Vec<String>> {
+        let archives = self.files.life_log_archives()?;
+        Ok(archives.into_iter().map(|(_, text)| text).collect())
+    }
+
     /// Where a file is.
     ///
     /// # Errors
@@ -142,7 +171,10 @@ impl<'w> Transaction<'w> {
 
     /// Tells the caller of something odd that did not stop the call.
     pub fn warn(&mut self, warning: impl Into<String>) {
-        self.warnings.push(warning.into());
+        let warning = warning.into();
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     pub(super) fn into_warnings(self) -> Vec<String> {
@@ -164,31 +196,56 @@ impl<'w> Transaction<'w> {
         if let Some(path) = self.files.overtaken()? {
             return Ok(Commit::Overtaken(path));
         }
-        let applied = journal
-            .write(plans.iter().map(Plan::record).collect())
-            .and_then(|()| plans.iter().map(Plan::apply).collect::<Result<Vec<_>>>());
-        applied.map(Commit::Applied).or_else(|error| {
-            plans.iter().rev().try_for_each(Plan::take_back)?;
-            journal.end(End::Void)?;
-            Err(error)
-        })
+        let mut applied = Vec::new();
+        let end =
+            journal.write(plans.iter().map(Plan::record).collect()).and_then(|()| apply_all(&plans, &mut applied));
+        if let Ok(None) = end {
+            return Ok(Commit::Applied(applied));
+        }
+        // Nothing was written, or what was written is taken back.
+        drop(applied);
+        let mut taken_back = Ok(());
+        for plan in plans.iter().rev().filter(|plan| plan.begun.get()) {
+            taken_back = plan.take_back().and(taken_back);
+        }
+        taken_back.and_then(|()| journal.end(End::Void))?;
+        end.map(|path| path.map_or(Commit::Unchanged, Commit::Overtaken))
     }
+}
+
+/// Applies the plans, looking at each file once more directly before. Answers the file that another
+/// program changed, if there is one.
+fn apply_all(plans: &[Plan<'_>], applied: &mut Vec<Applied>) -> Result<Option<PathBuf>> {
+    for plan in plans {
+        if plan.opened.is_overtaken()? {
+            return Ok(Some(plan.path.to_owned()));
+        }
+        plan.begun.set(true);
+        applied.push(plan.apply()?);
+        if plan.missed() {
+            return Ok(Some(plan.path.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// How one file is changed.
 struct Plan<'t> {
     file: MemoryFile,
+    opened: &'t Opened,
     path: &'t Path,
     document: &'t Document,
     /// What the file holds now; `None` if there is no file.
     before: Option<Cow<'t, [u8]>>,
     /// The file, opened to add to it, where all that the change does is to add.
     append_to: Option<File>,
+    /// Whether the file may hold something of the change.
+    begun: Cell<bool>,
 }
 
 impl<'t> Plan<'t> {
     fn new(file: MemoryFile, opened: &'t Opened) -> Result<Self> {
-        let Opened { path, stamp, document } = opened;
+        let Opened { path, stamp, document, .. } = opened;
         if document.touched_invalid_utf8() {
             let reason = "is not valid UTF-8 in the place that this call would change".to_owned();
             return Err(Error::Unreadable { path: path.clone(), reason });
@@ -202,7 +259,7 @@ impl<'t> Plan<'t> {
             Some(_) => document::revert(bytes, document.hunks()).map(Cow::Owned),
         };
         let append_to = if appends { Some(disk::open_to_append(path)?) } else { None };
-        Ok(Self { file, path, document, before, append_to })
+        Ok(Self { file, opened, path, document, before, append_to, begun: Cell::new(false) })
     }
 
     fn after(&self) -> &'t [u8] {
@@ -236,32 +293,44 @@ impl<'t> Plan<'t> {
         }
     }
 
+    /// Whether the lines were added to a file that had lost its name meanwhile.
+    fn missed(&self) -> bool {
+        self.append_to.as_ref().is_some_and(|file| !disk::is_same_file(file, self.path))
+    }
+
     /// Makes the file again what it was, whether the change has reached it or not, and makes that
-    /// safe.
+    /// safe. What another program put there stays.
     fn take_back(&self) -> Result<()> {
-        disk::remove(&disk::copy_of(self.path))?;
         let standing = disk::read(self.path)?.map(|(bytes, _)| bytes);
-        if standing.as_deref() == self.before.as_deref() {
-            return Ok(());
+        let is_ours = standing.as_ref().is_some_and(|bytes| is_torn(bytes, self.after(), self.before.as_deref()));
+        if self.missed() || !is_ours || standing.as_deref() == self.before.as_deref() {
+            return disk::remove(&disk::copy_of(self.path));
         }
         match (&self.before, &self.append_to) {
             (None, _) => {
                 disk::remove(self.path)?;
-                disk::sync_folder_of(self.path)
-            }
-            // Behind another program's lines it cannot be cut off: the record stays open for recovery.
-            (Some(_), Some(_)) if !standing.is_some_and(|standing| self.after().starts_with(&standing)) => {
-                let source = io::Error::other("another program added to it meanwhile");
-                Err(disk::failed("take the change back from", self.path)(source))
+                disk::sync_folder_of(self.path)?;
             }
             (Some(before), Some(file)) => {
                 disk::truncate(file, self.path, before.len() as u64)?;
-                disk::sync(file, self.path)
+                disk::sync(file, self.path)?;
             }
             (Some(before), None) => {
                 let file = disk::overwrite(self.path, before)?;
-                disk::sync(&file, self.path)
+                disk::sync(&file, self.path)?;
             }
         }
+        disk::remove(&disk::copy_of(self.path))
     }
+}
+
+/// Whether every byte is of the new text, of the old one, or was never written: then nobody else
+/// wrote it.
+pub(super) fn is_torn(bytes: &[u8], new: &[u8], old: Option<&[u8]>) -> bool {
+    let old = old.unwrap_or(&[]);
+    bytes.len() <= new.len().max(old.len())
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| *byte == 0 || new.get(at) == Some(byte) || old.get(at) == Some(byte))
 }

@@ -1,0 +1,81 @@
+//! How much is under way between the client and the server, so that neither direction grows without
+//! bound: while too much is, no more is read.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rmcp::model::RequestId;
+use tokio::sync::Notify;
+
+/// How many requests may be without an answer.
+const REQUESTS: usize = 16_384;
+/// How large the lines of the requests without an answer may be together, in bytes.
+const REQUEST_BYTES: usize = 64 * 1024 * 1024;
+/// How large the answers that the client has not read may be together, in bytes.
+const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    state: Mutex<State>,
+    less: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The requests without an answer, each with the length of its line.
+    requests: HashMap<RequestId, usize>,
+    request_bytes: usize,
+    answer_bytes: usize,
+}
+
+impl Traffic {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request. Answers `false` if one of this id has no answer yet.
+    pub(super) fn begin(&self, id: RequestId, bytes: usize) -> bool {
+        let mut state = self.state();
+        if state.requests.contains_key(&id) {
+            return false;
+        }
+        state.requests.insert(id, bytes);
+        state.request_bytes += bytes;
+        true
+    }
+
+    /// Notes that a request has its answer, or was cancelled.
+    pub(super) fn end(&self, id: &RequestId) {
+        let mut state = self.state();
+        if let Some(bytes) = state.requests.remove(id) {
+            state.request_bytes -= bytes;
+            self.less.notify_one();
+        }
+    }
+
+    /// Notes an answer that waits to be written.
+    pub(super) fn queue(&self, bytes: usize) {
+        self.state().answer_bytes += bytes;
+    }
+
+    /// Notes that so much was written.
+    pub(super) fn written(&self, bytes: usize) {
+        self.state().answer_bytes -= bytes;
+        self.less.notify_one();
+    }
+
+    fn has_room(&self) -> bool {
+        let state = self.state();
+        state.requests.len() < REQUESTS && state.request_bytes < REQUEST_BYTES && state.answer_bytes < ANSWER_BYTES
+    }
+
+    /// Waits until more may be read.
+    pub(super) async fn room(&self) {
+        while !self.has_room() {
+            self.less.notified().await;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `update_profile`: what is known of the user, in sections of at most ten entries (`memory_write`,
+//! step 2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Operation, Tool, Write, optional_text, text};
+use crate::{
+    error::{Error, Result},
+    format::{
+        MemoryFile,
+        profile::{self, Change, Refusal, Terms, Tier},
+        text::{enumerate, shorten},
+    },
+    workspace::Transaction,
+};
+
+pub(super) static TOOL: Tool = Tool::writes::<UpdateProfile>();
+
+pub(super) struct UpdateProfile;
+
+/// Changes what is known of the user. A section has at most ten entries: one more makes the topmost
+/// 可替换 one leave, and it is answered. 核心 (how the user is called, partner, parents, children,
+/// taboos) is only changed with the user's own words.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Params {
+    /// add: a new entry. set: the value of a key such as 城市. replace: one entry by another. remove:
+    /// an entry goes.
+    action: Action,
+    /// The section's heading, such as 基本信息 or 喜欢; get_overview lists them.
+    section: String,
+    /// set: the key, without asterisks or colon, such as 称呼.
+    key: Option<String>,
+    /// add, set, replace: what it says now. At most 2,000 characters.
+    #[schemars(length(max = 2_000))]
+    text: Option<String>,
+    /// replace, remove: the entry that is meant, as it stands, or a part that only it has.
+    #[schemars(length(max = 2_000))]
+    old_text: Option<String>,
+    /// How easily it gives way: 可替换, 半核心, 核心. Default: by section and key.
+    tier: Option<Tier>,
+    /// The user's own words that allow a change of 核心.
+    #[schemars(length(max = 2_000))]
+    user_said: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Add,
+    Set,
+    Replace,
+    Remove,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reply {
+    /// The section's full name.
+    section: String,
+    /// How many entries it has now.
+    entries: usize,
+    /// What had to go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    removed: Option<String>,
+    /// Whether anything was written; not if it stood so already.
+    written: bool,
+}
+
+impl Operation for UpdateProfile {
+    const NAME: &'static str = "update_profile";
+    const TITLE: &'static str = "Update the user's profile";
+    const EFFECT: Effect = Effect::Replaces;
+    type Params = Params;
+    type Reply = Reply;
+}
+
+impl Write for UpdateProfile {
+    fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
+        apply(params, transaction, &mut Vec::new())
+    }
+}
+
+/// Makes the change. `fresh` are the texts that the same call wrote: they do not leave for it.
+pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, fresh: &mut Vec<String>) -> Result<Reply> {
+    let wanted = text("section", &params.section)?;
+    let user_said = optional_text("user_said", params.user_said.as_deref())?.is_some();
+    let (tier, change) = (params.tier, change(params)?);
+    let terms = Terms { tier, user_said, fresh };
+
+    let document = transaction.document(MemoryFile::Profile)?;
+    let sections = profile::parse(document.text());
+    let section = profile::find(&sections, &wanted).ok_or_else(|| {
+        let names: Vec<_> = sections.iter().map(|section| section.name.clone()).collect();
+        Error::NotFound {
+            what: format!("section `{}`", shorten(&wanted)),
+            expected: format!("one of `{}`", enumerate(&names, "`, `")),
+        }
+    })?;
+    let outcome =
+        profile::change(document, section, &change, terms).map_err(|refusal| refused(refusal, &section.name))?;
+
+    let sections = profile::parse(document.text());
+    let entries = profile::find(&sections, &section.name).map_or(0, |section| section.entries().count());
+    if let (true, Change::Add(text) | Change::Replace { new: text, .. }) = (outcome.written, change) {
+        fresh.push(text);
+    }
+    Ok(Reply { section: section.name.clone(), entries, removed: outcome.removed, written: outcome.written })
+}
+
+fn change(params: Params) -> Result<Change> {
+    let key = optional_text("key", params.key.as_deref())?;
+    if let Some(key) = key.as_ref().filter(|key| key.contains(['*', '：', ':'])) {
+        return Err(Error::invalid("key", format!("`{}`", shorten(key)), "a key without `*`, `：` and `:`"));
+    }
+    let required = |place: &str, raw: Option<String>| {
+        let missing =
+            || Error::MissingArgument { place: place.to_owned(), expected: "a text for this action".to_owned() };
+        text(place, &raw.ok_or_else(missing)?)
+    };
+    match (params.action, key) {
+        // A key says where the text belongs, whatever the action is called.
+        (Action::Add | Action::Set, Some(key)) => Ok(Change::Set { key, value: required("text", params.text)? }),
+        (Action::Add, None) => Ok(Change::Add(required("text", params.text)?)),
+        (Action::Set, None) => {
+            Err(Error::MissingArgument { place: "key".to_owned(), expected: "the key whose value is set".to_owned() })
+        }
+        (Action::Replace, _) => {
+            Ok(Change::Replace { old: required("old_text", params.old_text)?, new: required("text", params.text)? })
+        }
+        (Action::Remove, _) => Ok(Change::Remove(required("old_text", params.old_text)?)),
+    }
+}
+
+fn refused(refusal: Refusal, section: &str) -> Error {
+    match refusal {
+        Refusal::NotFound(entries) => Error::NotFound {
+            what: format!("`old_text` in section `{section}`"),
+            expected: if entries.is_empty() {
+                "an entry, but it has none".to_owned()
+            } else {
+                format!("one of `{}`", enumerate(&entries, "`, `"))
+            },
+        },
+        Refusal::Ambiguous(entries) => Error::Ambiguous {
+            what: format!("`old_text` in section `{section}`"),
+            count: entries.len(),
+            places: enumerate(&entries, "; "),
+        },
+        Refusal::Full(entries) => Error::SectionFull {
+            section: section.to_owned(),
+            entries: entries.into_iter().map(|(text, tier)| format!("{text} ({})", tier.as_str())).collect(),
+        },
+        Refusal::Core(existing) => Error::CoreConflict { existing },
+        Refusal::Routing => {
+            Error::invalid("key", "`routing_key`", "a key that other programs do not route messages by")
+        }
+    }
+}
