@@ -73,6 +73,18 @@ pub enum Error {
         /// What stands there.
         existing: String,
     },
+    /// An open event says the same.
+    #[error("`{id}` already says the same for the same day and is open")]
+    Duplicate {
+        /// The event that stands there.
+        id: String,
+    },
+    /// The token of a distillation means nothing any more.
+    #[error("the token {reason}")]
+    TokenInvalid {
+        /// Why not.
+        reason: &'static str,
+    },
     /// Another program holds the lock.
     #[error("`{}` was held by another program for {waited_ms} ms, expected it to be free", path.display())]
     LockTimeout {
@@ -150,7 +162,11 @@ impl Error {
     pub fn is_about_state(&self) -> bool {
         matches!(
             self,
-            Self::NotFound { .. } | Self::Ambiguous { .. } | Self::SectionFull { .. } | Self::CoreConflict { .. }
+            Self::NotFound { .. }
+                | Self::Ambiguous { .. }
+                | Self::SectionFull { .. }
+                | Self::CoreConflict { .. }
+                | Self::Duplicate { .. }
         )
     }
 
@@ -165,6 +181,8 @@ impl Error {
             Self::Ambiguous { .. } => "ambiguous",
             Self::SectionFull { .. } => "section_full",
             Self::CoreConflict { .. } => "core_conflict",
+            Self::Duplicate { .. } => "duplicate",
+            Self::TokenInvalid { .. } => "token_invalid",
             Self::LockTimeout { .. } => "lock_timeout",
             Self::ChangedMeanwhile { .. } => "changed_meanwhile",
             Self::Unreadable { .. } => "unreadable",
@@ -183,13 +201,17 @@ impl Error {
             Self::UnknownArgument { .. } => "nothing was written; leave it out or use one of the names above",
             Self::MissingArgument { .. } => "nothing was written; call again with this argument",
             Self::NotFound { .. } => "nothing was written; look at what there is with the reading tools and call again",
-            Self::Ambiguous { .. } => "nothing was written; say more exactly which one is meant",
+            Self::Ambiguous { .. } => {
+                "nothing was written; say more exactly which one is meant: an event by its `date`, a text by more of it"
+            }
             Self::SectionFull { .. } => {
                 "not written; name the entry that may go with action `replace` and its `old_text`, a 半核心 one only if it is very old"
             }
             Self::CoreConflict { .. } => {
                 "not written; find out in the conversation what the user means, then call again with the user's own words as `user_said`"
             }
+            Self::Duplicate { .. } => "not written; change the event that stands there, if it is to be changed",
+            Self::TokenInvalid { .. } => "nothing was written; begin again: what was not committed is handed out again",
             Self::LockTimeout { .. } => "nothing was written; another program is writing, call again in a moment",
             Self::ChangedMeanwhile { .. } => "nothing was written; call again once the other program is done",
             Self::Unreadable { .. } => "nothing was written; a person has to make the file readable again",
@@ -216,7 +238,9 @@ impl Error {
             | Self::NotFound { .. }
             | Self::Ambiguous { .. }
             | Self::SectionFull { .. }
-            | Self::CoreConflict { .. } => 1,
+            | Self::CoreConflict { .. }
+            | Self::Duplicate { .. }
+            | Self::TokenInvalid { .. } => 1,
             Self::LockTimeout { .. } | Self::ChangedMeanwhile { .. } => 3,
             Self::Unreadable { .. } | Self::Damaged { .. } | Self::NoWorkspace { .. } | Self::Io { .. } => 4,
             Self::Internal { .. } => 70,

@@ -5,6 +5,7 @@
 //! - [`format`]: pure text to values and back, one file for each kind of memory file.
 //! - [`error`]: everything that a user can be told.
 //! - [`clock`]: time in the user's zone.
+//! - [`messages`]: the only code that touches SQLite.
 //! - [`workspace`]: the only code that touches the workspace's files.
 //! - [`ops`]: one file a tool, and the one table of all tools.
 //! - [`mcp`] and [`cli`]: the two doors; they do not know each other.
@@ -15,6 +16,7 @@ pub mod error;
 
 pub mod clock;
 
+pub mod messages;
 pub mod workspace;
 
 pub mod ops;

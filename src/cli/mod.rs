@@ -2,17 +2,23 @@
 
 mod call;
 mod demo;
+mod doctor;
 mod init;
+mod pending;
+mod status;
 mod tools;
 
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     clock::Clock,
     error::{Error, Result},
-    ops::{Context, Toolset},
+    ops::{
+        Context, Toolset,
+        distillation::{Distillation, LEASE_SECONDS},
+    },
     workspace::Location,
 };
 
@@ -25,7 +31,7 @@ const USAGE: u8 = 2;
 #[command(
     name = "companion-memory",
     version,
-    after_help = "Exit codes: 0 done, 1 refused, 2 usage, 3 busy (try again), 4 unreadable or I/O, 70 internal."
+    after_help = "Exit codes: 0 done, 1 refused, 2 usage, 3 busy (try again), 4 unreadable or I/O, 10 nothing to distill (`pending`), 70 internal."
 )]
 pub struct Arguments {
     /// The workspace: the folder that holds `memory/`. Default: `WORKSPACE_DIR`, else the current
@@ -38,6 +44,9 @@ pub struct Arguments {
     /// Which tools to serve.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "SET")]
     toolset: ServedTools,
+    /// How long a distillation may take between begin and commit, in seconds.
+    #[arg(long, global = true, default_value_t = LEASE_SECONDS, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    distill_lease: u64,
     /// What to do. Default: serve.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -81,6 +90,19 @@ pub enum Command {
         #[arg(long, value_name = "DIR")]
         write: Option<PathBuf>,
     },
+    /// Show the state of the memory on one screen.
+    Status,
+    /// Tell everything that is wrong or odd in a workspace.
+    Doctor {
+        /// Repair what can be repaired safely; the difference is shown first.
+        #[arg(long)]
+        fix: bool,
+        /// Show what `--fix` would change, and change nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Tell whether there is something to distill: exit code 0 if so, 10 if not. Takes no lock.
+    Pending,
     /// Show it all in a temporary workspace: a real conversation over MCP beside a bash writer.
     Demo,
 }
@@ -122,7 +144,8 @@ impl Arguments {
             (None, Some(dir)) => Location::Around(dir.into()),
             (None, None) => Location::Around(PathBuf::from(".")),
         };
-        Ok(Context { location, clock: Clock::new(self.timezone.as_deref())? })
+        let distillation = Distillation::new(Duration::from_secs(self.distill_lease));
+        Ok(Context { location, clock: Clock::new(self.timezone.as_deref())?, distillation })
     }
 }
 
@@ -134,6 +157,12 @@ pub fn run(command: Command, context: &Context) -> u8 {
         Command::Init { dir } => init::run(&dir),
         Command::Call { tool, arguments } => call::run(&tool, arguments.as_deref(), context),
         Command::Tools { write } => tools::run(write.as_deref()),
+        Command::Status => status::run(context),
+        Command::Doctor { fix, dry_run } => doctor::run(context, fix, dry_run),
+        Command::Pending => match pending::run(context) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Demo => demo::run(context),
     };
     done.map_or_else(|failure| failure.report(), |()| 0)

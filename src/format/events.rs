@@ -246,8 +246,23 @@ pub struct Events<'t> {
     pub events: Vec<Event<'t>>,
     /// The last `### [E000]` heading, without its id.
     pub last_active: Option<&'t str>,
-    /// What is odd, a sentence each.
-    pub problems: Vec<String>,
+    /// What is odd.
+    pub problems: Vec<Problem>,
+}
+
+/// Something odd in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is odd.
+    pub what: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`events.md` line {}: {}", self.line, self.what)
+    }
 }
 
 /// Reads `events.md`.
@@ -273,10 +288,10 @@ pub fn parse(text: &str) -> Events<'_> {
                         fields: Vec::new(),
                     });
                 }
-                None => parsed.problems.push(format!(
-                    "`events.md` line {number}: `{}` has no usable number and is no event",
-                    shorten(line.text.trim())
-                )),
+                None => {
+                    let what = format!("`{}` has no usable number and is no event", shorten(line.text.trim()));
+                    parsed.problems.push(Problem { line: number, what });
+                }
             }
         } else if in_event && let (Some((name, value)), Some(event)) = (line.field(), parsed.events.last_mut()) {
             event.fields.push(PlacedField { name, line: line.start..line.next, value });
@@ -285,7 +300,8 @@ pub fn parse(text: &str) -> Events<'_> {
     let mut lines_of: HashMap<u64, usize> = HashMap::with_capacity(parsed.events.len());
     for event in &parsed.events {
         if let Some(first) = lines_of.insert(event.number, event.line) {
-            parsed.problems.push(format!("`events.md` has {} twice, in lines {first} and {}", event.id(), event.line));
+            let what = format!("{} stands twice, in lines {first} and {}", event.id(), event.line);
+            parsed.problems.push(Problem { line: event.line, what });
         }
     }
     parsed

@@ -59,7 +59,7 @@ impl<'t> Line<'t> {
             return None;
         }
         let (name, rest) = self.text.strip_prefix("**")?.split_once("**")?;
-        let value = rest.strip_prefix(['：', ':']);
+        let value = rest.trim_start().strip_prefix(['：', ':']);
         // `**name：** value` is the other way in which people write it.
         let (name, value) = match value {
             Some(value) => (name, value),
@@ -160,7 +160,8 @@ impl Lines<'_> {
 /// The last line of a text, if it has any. Its visibility is not looked at.
 pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let start = body.rfind('\n').map_or(0, |newline| newline + 1);
+    let first = text.len() - text.trim_start_matches('\u{feff}').len();
+    let start = body.rfind('\n').map_or(first, |newline| newline + 1);
     let line = slice(body, start..body.len());
     let line = if body.len() < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line };
     (!text.trim_start_matches('\u{feff}').is_empty()).then_some(Line {

@@ -14,6 +14,8 @@ pub mod persona;
 pub mod profile;
 pub mod replay;
 pub mod sections;
+pub mod session_context;
+pub mod summary;
 pub mod text;
 pub mod unresolved;
 
@@ -50,6 +52,21 @@ pub enum MemoryFile {
 }
 
 impl MemoryFile {
+    /// Every file.
+    pub const ALL: [Self; 11] = [
+        Self::Events,
+        Self::Unresolved,
+        Self::Mood,
+        Self::MoodAux,
+        Self::Persona,
+        Self::Profile,
+        Self::LifeLog,
+        Self::History,
+        Self::Summary,
+        Self::DistillState,
+        Self::Index,
+    ];
+
     /// The file's place below the workspace.
     #[must_use]
     pub fn path(self) -> &'static str {

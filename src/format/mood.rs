@@ -159,9 +159,11 @@ fn snapshots(text: &str) -> Vec<Snapshot> {
     found
 }
 
-/// The first line of this name above the first snapshot, as the place of its value.
+/// The first line of this name above the snapshots, as the place of its value.
 fn head_field(text: &str, name: &str) -> Option<Range<usize>> {
-    markdown::lines(text).take_while(|line| !is_snapshot(line)).find_map(|line| field(&line, name))
+    let is_history = |line: &markdown::Line<'_>| line.heading().is_some_and(|(_, heading)| heading.contains(HISTORY));
+    let head = markdown::lines(text).take_while(|line| !is_snapshot(line) && !is_history(line));
+    head.into_iter().find_map(|line| field(&line, name))
 }
 
 /// Reads the mood, and what is odd about it.
@@ -185,6 +187,12 @@ pub fn parse(text: &str) -> (Mood, Vec<String>) {
         energy: read("energy", NEUTRAL.energy, 0, |snapshot| snapshot.energy),
     };
     (mood, problems)
+}
+
+/// The valences of the snapshots, the oldest first.
+#[must_use]
+pub fn valences(text: &str) -> Vec<f64> {
+    snapshots(text).iter().rev().filter_map(|snapshot| snapshot.valence).map(Level::to_f64).collect()
 }
 
 /// Writes a mood to the head of `mood_state.md` and a snapshot in front of the others, of which the

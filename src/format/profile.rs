@@ -155,6 +155,8 @@ impl Entry {
 pub struct Section {
     /// The heading's text.
     pub name: String,
+    /// The heading's line, from 1.
+    pub line: usize,
     heading_line: String,
     bullets: Vec<Entry>,
     /// Behind the last line of prose, where a first entry goes.
@@ -201,13 +203,14 @@ pub fn parse(text: &str) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut in_title = false;
     let mut in_entry = false;
-    for line in markdown::lines(text) {
+    for (line, number) in markdown::lines(text).zip(1..) {
         if let Some((level, heading)) = line.heading() {
             in_entry = false;
             in_title = level == 1 && sections.is_empty();
             if !in_title {
                 sections.push(Section {
                     name: heading.to_owned(),
+                    line: number,
                     heading_line: line.text.to_owned(),
                     bullets: Vec::new(),
                     prose_end: line.end()..line.next,

@@ -79,6 +79,8 @@ fn id_despite_errors(line: &[u8]) -> Value {
     static SURROGATE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}").ok());
     let text = String::from_utf8_lossy(line);
     let Some(surrogate) = SURROGATE.as_ref() else { return Value::Null };
-    let mended = surrogate.replace_all(text.as_bytes(), &b"?"[..]);
-    serde_json::from_slice::<Value>(&mended).map_or(Value::Null, |value| id_of(&value))
+    let mended = surrogate.replace_all(text.as_bytes(), "\u{fffd}".as_bytes());
+    let id = serde_json::from_slice::<Value>(&mended).map_or(Value::Null, |value| id_of(&value));
+    // An id that was mended itself is not the one that was sent.
+    if id.as_str().is_some_and(|id| id.contains('\u{fffd}')) { Value::Null } else { id }
 }

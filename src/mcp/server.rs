@@ -32,8 +32,10 @@ use crate::{
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
 /// The procedures in terms of the tools: name, description, text.
-const PROMPTS: [(&str, &str, &str); 1] =
-    [("memory_write", "What to record at the end of a conversation, and how.", include_str!("memory_write.md"))];
+const PROMPTS: [(&str, &str, &str); 2] = [
+    ("memory_write", "What to record at the end of a conversation, and how.", include_str!("memory_write.md")),
+    ("memory_distill", "How to distill the last messages, for an hourly job.", include_str!("memory_distill.md")),
+];
 
 const SCHEME: &str = "memory://";
 const MARKDOWN: &str = "text/markdown";
@@ -166,10 +168,10 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
         let arguments = request.arguments.unwrap_or_default();
-        let result = if tool.is_read_only() {
-            self.read(tool, arguments).await
-        } else {
+        let result = if tool.changes_memory() {
             self.write(tool, arguments, context.ct.clone()).await
+        } else {
+            self.read(tool, arguments).await
         };
         let result = match result {
             Ok(result) => CallToolResult::structured(Value::Object(result)),

@@ -150,8 +150,7 @@ impl Stdio {
     fn send_bytes(&self, bytes: Vec<u8>) -> io::Result<()> {
         let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
         let output = self.output.as_ref().ok_or_else(closed)?;
-        let len = bytes.len();
-        self.traffic.queue(len);
+        self.traffic.queue(&bytes);
         output.send(bytes).map_err(|_| closed())
     }
 }
@@ -208,10 +207,9 @@ impl Transport<RoleServer> for Stdio {
 async fn write_all(mut output: Output, mut answers: mpsc::UnboundedReceiver<Vec<u8>>, traffic: Arc<Traffic>) {
     let mut batch = Vec::new();
     while answers.recv_many(&mut batch, 64).await > 0 {
-        let len: usize = batch.iter().map(Vec::len).sum();
-        let mut bytes = Vec::with_capacity(len + batch.len());
-        for answer in batch.drain(..) {
-            bytes.extend_from_slice(&answer);
+        let mut bytes = Vec::with_capacity(batch.iter().map(|answer| answer.len() + 1).sum());
+        for answer in &batch {
+            bytes.extend_from_slice(answer);
             bytes.push(b'\n');
         }
         let written = async {
@@ -222,7 +220,8 @@ async fn write_all(mut output: Output, mut answers: mpsc::UnboundedReceiver<Vec<
             tracing::warn!(%error, "the client no longer reads");
             return;
         }
-        traffic.written(len);
+        traffic.written(&batch);
+        batch.clear();
     }
 }
 

@@ -9,10 +9,13 @@ use std::{
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// How many requests may be without an answer.
-const REQUESTS: usize = 16_384;
-/// How large the lines of the requests without an answer may be together, in bytes.
+/// How large the requests without an answer may be together, in bytes, each with its line and with
+/// the largest answer that it may get.
 const REQUEST_BYTES: usize = 64 * 1024 * 1024;
+/// The largest answer to a request, in bytes.
+const LARGEST_ANSWER: usize = 40 * 1024;
+/// What a small answer takes while it waits, in bytes.
+const SMALLEST_ANSWER: usize = 256;
 /// How large the answers that the client has not read may be together, in bytes.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
 
@@ -25,7 +28,7 @@ pub(super) struct Traffic {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The requests without an answer, each with the length of its line.
+    /// The requests without an answer, each with its size.
     requests: HashMap<RequestId, usize>,
     request_bytes: usize,
     answer_bytes: usize,
@@ -37,7 +40,8 @@ impl Traffic {
     }
 
     /// Notes a request. Answers `false` if one of this id has no answer yet.
-    pub(super) fn begin(&self, id: RequestId, bytes: usize) -> bool {
+    pub(super) fn begin(&self, id: RequestId, line_len: usize) -> bool {
+        let bytes = line_len + LARGEST_ANSWER;
         let mut state = self.state();
         if state.requests.contains_key(&id) {
             return false;
@@ -57,19 +61,20 @@ impl Traffic {
     }
 
     /// Notes an answer that waits to be written.
-    pub(super) fn queue(&self, bytes: usize) {
-        self.state().answer_bytes += bytes;
+    pub(super) fn queue(&self, answer: &[u8]) {
+        self.state().answer_bytes += answer.len().max(SMALLEST_ANSWER);
     }
 
-    /// Notes that so much was written.
-    pub(super) fn written(&self, bytes: usize) {
+    /// Notes that some of them were written.
+    pub(super) fn written(&self, answers: &[Vec<u8>]) {
+        let bytes: usize = answers.iter().map(|answer| answer.len().max(SMALLEST_ANSWER)).sum();
         self.state().answer_bytes -= bytes;
         self.less.notify_one();
     }
 
     fn has_room(&self) -> bool {
         let state = self.state();
-        state.requests.len() < REQUESTS && state.request_bytes < REQUEST_BYTES && state.answer_bytes < ANSWER_BYTES
+        state.request_bytes < REQUEST_BYTES && state.answer_bytes < ANSWER_BYTES
     }
 
     /// Waits until more may be read.

@@ -16,7 +16,7 @@ use crate::{
 
 pub(super) static TOOL: Tool = Tool::writes::<AppendEvent>();
 
-pub(super) struct AppendEvent;
+struct AppendEvent;
 
 /// Records something with a place in time: an emotional event, a promise, something the user has to
 /// do, something important. The server numbers it and refreshes the open items of MEMORY.md. Write
@@ -66,23 +66,31 @@ impl Operation for AppendEvent {
 
 impl Write for AppendEvent {
     fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
-        let (event, superfluous) = new_event(params, transaction)?;
-        for warning in superfluous {
-            transaction.warn(warning);
-        }
-        let standing = event_file::open(transaction)?;
-        let standing = events::parse(&standing);
-        if let Some(twin) = standing.open_twin(&event) {
-            transaction.warn(format!(
-                "{} already says the same for the same day and is open; this was recorded beside it",
-                twin.id()
-            ));
-        }
-        let number = event_file::next_number(transaction, &standing)?;
-        events::append(transaction.document(MemoryFile::Events)?, number, &event);
-        event_file::refresh_index(transaction)?;
-        Ok(Reply { id: id('E', number) })
+        apply(params, transaction, false)
     }
+}
+
+/// Records the event; one that an open event says already is refused or only warned of.
+pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, refuse_twin: bool) -> Result<Reply> {
+    let (event, superfluous) = new_event(params, transaction)?;
+    for warning in superfluous {
+        transaction.warn(warning);
+    }
+    let standing = event_file::open(transaction)?;
+    let standing = events::parse(&standing);
+    if let Some(twin) = standing.open_twin(&event) {
+        if refuse_twin {
+            return Err(Error::Duplicate { id: twin.id() });
+        }
+        transaction.warn(format!(
+            "{} already says the same for the same day and is open; this was recorded beside it",
+            twin.id()
+        ));
+    }
+    let number = event_file::next_number(transaction, &standing)?;
+    events::append(transaction.document(MemoryFile::Events)?, number, &event);
+    event_file::refresh_index(transaction)?;
+    Ok(Reply { id: id('E', number) })
 }
 
 /// The event that the arguments describe, and a warning for each that was dropped.

@@ -74,10 +74,12 @@ pub(super) fn refresh_index(transaction: &mut Transaction<'_>) -> Result<()> {
     let text = transaction.text(MemoryFile::Events)?;
     let events = events::parse(&text);
     let due_dates = events::unusable_due_dates(events.events.iter().filter(|event| event.is_open()));
-    for problem in named(events.problems.iter().cloned().chain(due_dates).collect()) {
+    for problem in named(events.problems.iter().map(ToString::to_string).chain(due_dates).collect()) {
         transaction.warn(problem);
     }
-    if !index::refresh(transaction.document(MemoryFile::Index)?, &events, today) {
+    let index = transaction.document(MemoryFile::Index)?;
+    let is_new = index.text().is_empty();
+    if !index::refresh(index, &events, today) && !is_new {
         transaction.warn("`MEMORY.md` had no block `最近未解决事项`; one was added at its end");
     }
     Ok(())

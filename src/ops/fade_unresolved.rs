@@ -51,16 +51,16 @@ impl Write for FadeUnresolved {
     }
 }
 
-/// Whether the scan is due on a day.
-pub(super) fn is_due(transaction: &mut Transaction<'_>, today: Date) -> Result<bool> {
-    let last = distill_state::last_scan(transaction.document(MemoryFile::DistillState)?.text());
-    Ok(last.is_none_or(|last| (today - last).get_days() >= SCAN_EVERY))
+/// Whether the scan is due on a day, by what `distill_state.md` says.
+pub(super) fn is_due(distill_state: &str, today: Date) -> bool {
+    distill_state::last_scan(distill_state).is_none_or(|last| (today - last).get_days() >= SCAN_EVERY)
 }
 
 /// Makes the scan, if it is due or forced.
 pub(super) fn apply(force: bool, transaction: &mut Transaction<'_>) -> Result<Reply> {
     let today = transaction.now().date();
-    let mut reply = Reply { ran: force || is_due(transaction, today)?, faded: Vec::new(), unanchored: Vec::new() };
+    let is_due = is_due(transaction.document(MemoryFile::DistillState)?.text(), today);
+    let mut reply = Reply { ran: force || is_due, faded: Vec::new(), unanchored: Vec::new() };
     if !reply.ran {
         return Ok(reply);
     }

@@ -142,7 +142,6 @@ impl Read for ListEvents {
             .events
             .iter()
             .filter(|event| before.is_none_or(|before| event.number < before))
-            .filter(|event| due_by.is_none_or(|day| event.due_date().is_some_and(|due| due <= day)))
             .filter(|event| since.is_none_or(|day| event.date().is_some_and(|date| date >= day)))
             .filter(|event| {
                 params.event_type.is_none_or(|wanted| event.event_type().as_deref() == Some(wanted.as_str()))
@@ -154,6 +153,9 @@ impl Read for ListEvents {
             })
             .filter(|event| words.is_empty() || has_words(event, &words))
             .collect();
+        // An event without a usable due date can be overdue: it is named, though it is not listed.
+        let unusable = events::unusable_due_dates(matching.iter().filter(|_| due_by.is_some()).copied());
+        matching.retain(|event| due_by.is_none_or(|day| event.due_date().is_some_and(|due| due <= day)));
         matching.sort_by_key(|event| std::cmp::Reverse((event.number, event.line)));
 
         let (page, has_more, cut) = page(&matching, params.limit.map_or(PAGE, usize::from));
@@ -161,7 +163,9 @@ impl Read for ListEvents {
             reading.warn(format!("{id} holds texts of more than {TEXT_LIMIT} characters; they are shown cut"));
         }
         let due_dates = events::unusable_due_dates(matching.iter().take(page.len()).copied());
-        for problem in event_file::named(parsed.problems.iter().cloned().chain(due_dates).collect()) {
+        for problem in event_file::named(
+            parsed.problems.iter().map(ToString::to_string).chain(due_dates).chain(unusable).collect(),
+        ) {
             reading.warn(problem);
         }
         Ok(Reply { events: page, has_more })

@@ -8,6 +8,11 @@ mod add_unresolved;
 mod append_event;
 mod arguments;
 mod correct_persona;
+mod distill_abort;
+mod distill_begin;
+mod distill_commit;
+pub mod distillation;
+pub mod doctor;
 mod event_file;
 mod fade_unresolved;
 pub mod get_overview;
@@ -18,6 +23,7 @@ mod resolve_unresolved;
 pub mod resources;
 pub mod schema;
 mod search_memory;
+pub mod status;
 mod touch_last_active;
 mod touch_unresolved;
 mod update_event;
@@ -41,6 +47,7 @@ use crate::{
     },
     workspace::{Location, Reading, Settling, Transaction, Wait, Workspace},
 };
+use distillation::Distillation;
 use schema::JsonObject;
 
 /// How many warnings a result brings.
@@ -49,7 +56,7 @@ const WARNINGS: usize = 20;
 const WARNING_LIMIT: usize = 400;
 
 /// Every tool, in the order in which they are listed.
-pub static TOOLS: [&Tool; 16] = [
+pub static TOOLS: [&Tool; 19] = [
     &append_event::TOOL,
     &update_event::TOOL,
     &list_events::TOOL,
@@ -63,6 +70,9 @@ pub static TOOLS: [&Tool; 16] = [
     &correct_persona::TOOL,
     &update_profile::TOOL,
     &record_conversation::TOOL,
+    &distill_begin::TOOL,
+    &distill_commit::TOOL,
+    &distill_abort::TOOL,
     &get_overview::TOOL,
     &read_memory::TOOL,
     &search_memory::TOOL,
@@ -115,6 +125,8 @@ pub struct Context {
     pub location: Location,
     /// The time in the user's zone.
     pub clock: Clock,
+    /// The distillation that this process has under way.
+    pub distillation: Distillation,
 }
 
 /// What a call answers, and what is left to do once the answer is out.
@@ -160,8 +172,14 @@ struct Schemas {
 
 #[derive(Debug, Clone, Copy)]
 enum Run {
+    /// Looks at the files.
     Read(fn(&JsonObject, &mut Reading<'_>) -> Result<Value>),
+    /// Changes the files under the lock.
     Write(fn(&JsonObject, &mut Transaction<'_>) -> Result<Value>),
+    /// Does something beside the memory files, and waits for nobody.
+    Beside(fn(&JsonObject, &Context) -> Result<Answer>),
+    /// Changes the files as part of something larger.
+    Commit(fn(&JsonObject, &Context, &Wait) -> Result<Answer>),
 }
 
 /// What the files in this folder define.
@@ -183,6 +201,10 @@ trait Write: Operation {
     fn run(params: Self::Params, transaction: &mut Transaction<'_>) -> Result<Self::Reply>;
 }
 
+trait Beside: Operation {
+    fn run(params: Self::Params, context: &Context) -> Result<(Self::Reply, Vec<String>)>;
+}
+
 impl Tool {
     const fn new<O: Operation>(run: Run) -> Self {
         let schemas = || {
@@ -198,6 +220,23 @@ impl Tool {
 
     const fn writes<O: Write>() -> Self {
         Self::new::<O>(Run::Write(|arguments, transaction| reply(&O::run(params(arguments)?, transaction)?)))
+    }
+
+    const fn besides<O: Beside>() -> Self {
+        Self::new::<O>(Run::Beside(|arguments, context| {
+            let (answered, warnings) = O::run(params(arguments)?, context)?;
+            answer(reply(&answered)?, &warnings, None)
+        }))
+    }
+
+    const fn commits<O: Operation>(run: fn(&JsonObject, &Context, &Wait) -> Result<Answer>) -> Self {
+        Self::new::<O>(Run::Commit(run))
+    }
+
+    /// Whether a call changes memory files: such calls are made one after the other.
+    #[must_use]
+    pub fn changes_memory(&self) -> bool {
+        matches!(self.run, Run::Write(_) | Run::Commit(_))
     }
 
     /// What it is for, as a model reads it.
@@ -244,26 +283,32 @@ impl Tool {
     pub fn call(&self, context: &Context, wait: &Wait, arguments: JsonObject) -> Result<Answer> {
         let arguments = arguments::read(self.input_schema(), arguments)?;
         let workspace = Workspace::find(&context.location)?;
-        let (result, warnings, settling) = match self.run {
+        match self.run {
             Run::Read(run) => {
                 let (result, warnings) = workspace.read(&context.clock, |reading| run(&arguments, reading))?;
-                (result, warnings, None)
+                answer(result, &warnings, None)
             }
             Run::Write(run) => {
                 let committed = workspace.change(&context.clock, wait, |transaction| run(&arguments, transaction))?;
-                (committed.value, committed.warnings, Some(committed.settling))
+                answer(committed.value, &committed.warnings, Some(committed.settling))
             }
-        };
-        let Value::Object(mut result) = result else {
-            return Err(Error::Internal { detail: format!("the result of `{}` is no object", self.name) });
-        };
-        if !warnings.is_empty() {
-            let shown =
-                warnings.iter().take(WARNINGS).map(|warning| warning.chars().take(WARNING_LIMIT).collect::<String>());
-            result.insert("warnings".to_owned(), shown.collect::<Vec<_>>().into());
+            Run::Beside(run) => run(&arguments, context),
+            Run::Commit(run) => run(&arguments, context, wait),
         }
-        Ok(Answer { result, settling })
     }
+}
+
+/// A result with its warnings.
+fn answer(result: Value, warnings: &[String], settling: Option<Settling>) -> Result<Answer> {
+    let Value::Object(mut result) = result else {
+        return Err(Error::Internal { detail: format!("a result is no object: {result}") });
+    };
+    if !warnings.is_empty() {
+        let shown =
+            warnings.iter().take(WARNINGS).map(|warning| warning.chars().take(WARNING_LIMIT).collect::<String>());
+        result.insert("warnings".to_owned(), shown.collect::<Vec<_>>().into());
+    }
+    Ok(Answer { result, settling })
 }
 
 fn params<P: DeserializeOwned>(arguments: &JsonObject) -> Result<P> {
@@ -305,6 +350,6 @@ fn optional_date(place: &str, raw: Option<&str>) -> Result<Option<Date>> {
 /// The number of an id such as `E012`.
 fn id_number(place: &str, letter: char, raw: &str) -> Result<u64> {
     let raw = raw.trim();
-    let number = raw.strip_prefix(letter).and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
+    let number = raw.strip_prefix(letter).and_then(format::id_number).filter(|number| *number > 0);
     number.ok_or_else(|| Error::invalid(place, format!("`{}`", shorten(raw)), format!("an id such as `{letter}012`")))
 }

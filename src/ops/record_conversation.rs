@@ -7,7 +7,7 @@ use super::{
     Effect, Operation, Tool, Write,
     add_persona_detail::{self, AddPersonaDetail},
     add_unresolved::{self, AddUnresolved},
-    append_event::{self, AppendEvent},
+    append_event,
     correct_persona::{self, CorrectPersona},
     event_file,
     resolve_unresolved::{self, ResolveUnresolved},
@@ -120,7 +120,7 @@ impl Write for RecordConversation {
                 None
             }
         };
-        let recorded = record(params.facts, transaction)?;
+        let recorded = record(params.facts, transaction, false)?;
         let touched = TouchLastActive::run(touch_last_active::Params {}, transaction)?;
         event_file::refresh_index(transaction)?;
         let open_items = index::items(transaction.document(MemoryFile::Index)?.text());
@@ -129,8 +129,9 @@ impl Write for RecordConversation {
     }
 }
 
-/// Records the facts, in the procedure's order.
-pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>) -> Result<Recorded> {
+/// Records the facts, in the procedure's order. Events that an open one says already are left out if
+/// `skip_twins`.
+pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins: bool) -> Result<Recorded> {
     let mut recorded = Recorded::default();
     let skipped = &mut recorded.skipped;
     each("persona_corrections", facts.persona_corrections, skipped, |item| CorrectPersona::run(item, transaction))?;
@@ -141,7 +142,7 @@ pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>) -> Result<
     let mut fresh = Vec::new();
     each("profile", facts.profile, skipped, |item| update_profile::apply(item, transaction, &mut fresh))?;
     each("event_updates", facts.event_updates, skipped, |item| UpdateEvent::run(item, transaction))?;
-    let events = each("events", facts.events, skipped, |item| AppendEvent::run(item, transaction))?;
+    let events = each("events", facts.events, skipped, |item| append_event::apply(item, transaction, skip_twins))?;
     each("resolved", facts.resolved, skipped, |item| ResolveUnresolved::run(item, transaction))?;
     let worries = each("unresolved", facts.unresolved, skipped, |item| AddUnresolved::run(item, transaction))?;
     recorded.events = events.into_iter().map(|reply| reply.id).collect();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Context, get_overview};
 use crate::{
     error::{Error, Result},
-    format::{MemoryFile, events, profile, sections, unresolved},
+    format::{MemoryFile, distill_state::percent_decoded, events, profile, sections, unresolved},
     workspace::{Reading, Workspace},
 };
 
@@ -130,26 +130,6 @@ fn part_of(reading: &mut Reading<'_>, name: &str, part: &str) -> Result<Option<S
         }
         _ => Ok(None),
     }
-}
-
-/// The bytes that a URI writes as `%XX`.
-fn percent_decoded(part: &str) -> String {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = (*first == b'%').then(|| after.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or(&[]);
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A file's text, cut to the limit: the end of the events, the beginning of any other.

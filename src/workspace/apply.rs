@@ -52,18 +52,40 @@ pub(super) fn replace(path: &Path, bytes: &[u8], sync_first: bool) -> Result<App
 /// If this fails, the record stays open, and whoever opens the workspace next replaces each file by
 /// a synced copy: syncing the same pages again would prove nothing.
 pub(super) fn settle(applied: &[Applied], journal: &mut Journal) -> Result<()> {
+    let settled = sync_all(applied).and_then(|()| journal.end(End::Done));
+    if settled.is_err() {
+        // Nothing more can be done if this fails as well.
+        let _ = journal.end(End::Lost);
+        return settled;
+    }
+    for backup in applied.iter().filter_map(|applied| applied.backup.as_deref()) {
+        disk::remove(backup)?;
+    }
+    Ok(())
+}
+
+fn sync_all(applied: &[Applied]) -> Result<()> {
     for Applied { path, file, .. } in applied {
         disk::sync(file, path)?;
     }
+    sync_folders(applied.iter().map(|applied| applied.path.as_path()))
+}
+
+/// Makes files that were not changed safe as they are, and their names.
+pub(super) fn sync_as_they_are<'p>(files: impl Iterator<Item = &'p Path> + Clone) -> Result<()> {
+    for path in files.clone() {
+        disk::sync_as_it_is(path)?;
+    }
+    sync_folders(files)
+}
+
+/// Makes the names of files safe, each folder once.
+pub(super) fn sync_folders<'p>(files: impl Iterator<Item = &'p Path>) -> Result<()> {
     let mut folders = BTreeSet::new();
-    for Applied { path, .. } in applied {
+    for path in files {
         if folders.insert(path.parent()) {
             disk::sync_folder_of(path)?;
         }
-    }
-    journal.end(End::Done)?;
-    for backup in applied.iter().filter_map(|applied| applied.backup.as_deref()) {
-        disk::remove(backup)?;
     }
     Ok(())
 }

@@ -192,11 +192,11 @@ pub(super) fn overwrite(path: &Path, bytes: &[u8]) -> Result<File> {
     Ok(file)
 }
 
-/// Opens the journal, makes it if it is not there, and answers whether it was made.
-pub(super) fn open_or_create(path: &Path) -> Result<(File, bool)> {
+/// Opens the journal, and makes it if it is not there.
+pub(super) fn open_or_create(path: &Path) -> Result<File> {
     match OpenOptions::new().read(true).write(true).open(path) {
-        Ok(file) => Ok((file, false)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((create(path)?, true)),
+        Ok(file) => Ok(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path),
         Err(error) => Err(failed("open", path)(error)),
     }
 }
@@ -218,6 +218,15 @@ pub(super) fn truncate(file: &File, path: &Path, len: u64) -> Result<()> {
 /// Makes a file's content safe against a power cut.
 pub(super) fn sync(file: &File, path: &Path) -> Result<()> {
     faults::make(Step::Sync { path }, |_| file.sync_data()).map_err(failed("sync", path))
+}
+
+/// Makes the content of a file safe that is not open, if it is there.
+pub(super) fn sync_as_it_is(path: &Path) -> Result<()> {
+    match File::open(path) {
+        Ok(file) => sync(&file, path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed("open", path)(error)),
+    }
 }
 
 /// Makes the names in a file's folder safe against a power cut.

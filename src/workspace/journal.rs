@@ -61,13 +61,15 @@ pub(super) struct Record {
     pub(super) files: Vec<FileChange>,
 }
 
-/// How a record ended.
+/// How a record ended, or why it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// All of it is safe on disk.
     Done,
     /// None of it is there.
     Void,
+    /// It stays open, and a sync failed: the pages of its files prove nothing, as after a power cut.
+    Lost,
 }
 
 /// What a reader needs to know without the lock.
@@ -79,6 +81,8 @@ pub(super) struct Glance {
 
 struct Header {
     glance: Glance,
+    is_done: bool,
+    is_lost: bool,
     len: usize,
     checksum: u128,
 }
@@ -87,11 +91,17 @@ impl Header {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(bytes.get(..HEADER_LEN)?).ok()?;
         let mut words = line.strip_prefix(MAGIC)?.trim_end().split(' ');
-        let is_open = words.next()? == "open";
+        let state = words.next()?;
         let serial = u64::from_str_radix(words.next()?, 16).ok()?;
         let len = usize::from_str_radix(words.next()?, 16).ok()?;
         let checksum = u128::from_str_radix(words.next()?, 16).ok()?;
-        Some(Self { glance: Glance { is_open, serial }, len, checksum })
+        Some(Self {
+            glance: Glance { is_open: matches!(state, "open" | "lost"), serial },
+            is_done: state == "done",
+            is_lost: state == "lost",
+            len,
+            checksum,
+        })
     }
 }
 
@@ -100,6 +110,8 @@ impl Header {
 pub(super) struct Journal {
     path: PathBuf,
     serial: u64,
+    /// Whether its own name is known to be safe: a record was done, so one was written before.
+    is_named: bool,
     file: Option<File>,
     boot: Option<String>,
 }
@@ -110,14 +122,16 @@ impl Journal {
         let bytes = disk::read(&path)?.map(|(bytes, _)| bytes).unwrap_or_default();
         let header = Header::parse(&bytes);
         let serial = header.as_ref().map_or(0, |header| header.glance.serial);
+        let is_named = header.as_ref().is_some_and(|header| header.is_done);
         let record = header.filter(|header| header.glance.is_open).and_then(|header| {
             let body = bytes.get(HEADER_LEN..HEADER_LEN.checked_add(header.len)?)?;
             let is_whole = checksum(header.glance.serial, body) == header.checksum;
-            is_whole.then(|| serde_json::from_slice(body).ok())?
+            let record: Record = is_whole.then(|| serde_json::from_slice(body).ok())??;
+            Some(Record { boot: record.boot.filter(|_| !header.is_lost), ..record })
         });
         // Absent where there is no /proc; then every record counts as one of another boot.
         let boot = disk::boot_id();
-        Ok((Self { path, serial, file: None, boot }, record))
+        Ok((Self { path, serial, is_named, file: None, boot }, record))
     }
 
     /// What stands in the header now.
@@ -140,11 +154,14 @@ impl Journal {
             format!("{MAGIC}open {:016x} {:016x} {:032x}\n", self.serial, body.len(), checksum(self.serial, &body));
         let mut bytes = header.into_bytes();
         bytes.extend_from_slice(&body);
-        let (file, is_new) = disk::open_or_create(&self.path)?;
-        let file = self.file.insert(file);
+        let file = self.file.insert(disk::open_or_create(&self.path)?);
         disk::write_at(file, &self.path, &bytes, 0)?;
         disk::sync(file, &self.path)?;
-        if is_new { disk::sync_folder_of(&self.path) } else { Ok(()) }
+        if !self.is_named {
+            disk::sync_folder_of(&self.path)?;
+            self.is_named = true;
+        }
+        Ok(())
     }
 
     /// Marks the record as ended and makes that safe.
@@ -152,10 +169,11 @@ impl Journal {
         let word = match end {
             End::Done => b"done",
             End::Void => b"void",
+            End::Lost => b"lost",
         };
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(disk::open_or_create(&self.path)?.0),
+            none => none.insert(disk::open_or_create(&self.path)?),
         };
         disk::write_at(file, &self.path, word, STATE_AT as u64)?;
         disk::sync(file, &self.path)

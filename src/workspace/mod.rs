@@ -2,10 +2,13 @@
 //! and the calls to the disk in an order that survives a power cut.
 
 mod apply;
+mod contexts;
 mod disk;
 mod faults;
+mod health;
 mod init;
 mod journal;
+mod lease;
 mod lock;
 mod reading;
 mod recovery;
@@ -27,6 +30,7 @@ use crate::{
 };
 
 pub use init::init;
+pub use lease::{Hold, Lease};
 pub use lock::{Cancel, Wait};
 pub use reading::Reading;
 pub use transaction::Transaction;
@@ -150,6 +154,15 @@ impl Workspace {
             return Ok(Committed { value, warnings: transaction.into_warnings(), settling });
         }
         Err(Error::ChangedMeanwhile { path: overtaken_by })
+    }
+
+    /// Decides what a change would write, without a lock and without writing it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Workspace::change`].
+    pub fn rehearse<T>(&self, clock: &Clock, decide: impl FnOnce(&mut Transaction<'_>) -> Result<T>) -> Result<T> {
+        decide(&mut Transaction::new(self, clock.now(), Vec::new()))
     }
 
     /// Opens the journal and ends what a crash left open. The lock is held.

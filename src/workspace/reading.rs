@@ -100,6 +100,15 @@ impl Workspace {
         Err(Error::Internal { detail: "a reading had no last attempt".to_owned() })
     }
 
+    /// Reads files without a lock and without ending what a crash left.
+    ///
+    /// # Errors
+    ///
+    /// `unreadable`, and whatever `look` refuses.
+    pub fn peek<T>(&self, clock: &Clock, look: impl FnOnce(&mut Reading<'_>) -> Result<T>) -> Result<T> {
+        look(&mut Reading { files: Files::new(self), now: clock.now(), warnings: Vec::new() })
+    }
+
     /// Takes the lock for a moment and ends what a crash left open; without it, warns.
     fn lock_to_recover(&self, clock: &Clock, warnings: &mut Vec<String>) -> Result<Option<Lock>> {
         warnings.clear();

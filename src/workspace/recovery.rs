@@ -67,6 +67,8 @@ pub(super) fn recover(
         for found in &found {
             disk::remove(&disk::copy_of(&found.path))?;
         }
+        // Void only once it is safe that nothing of it is there.
+        apply::sync_as_they_are(found.iter().map(|found| found.path.as_path()))?;
         journal.end(End::Void)?;
         return Ok(Vec::new());
     }

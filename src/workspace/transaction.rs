@@ -177,6 +177,18 @@ impl<'w> Transaction<'w> {
         }
     }
 
+    /// What the call would write: the files, each with its text before and after.
+    #[must_use]
+    pub fn proposed(&self) -> Vec<(MemoryFile, String, String)> {
+        let changed = self.files.opened.iter().filter(|(_, opened)| !opened.document.hunks().is_empty());
+        changed
+            .map(|(file, Opened { document, .. })| {
+                let before = document::revert(document.bytes(), document.hunks()).unwrap_or_default();
+                (*file, String::from_utf8_lossy(&before).into_owned(), document.text().to_owned())
+            })
+            .collect()
+    }
+
     pub(super) fn into_warnings(self) -> Vec<String> {
         self.warnings
     }

@@ -1,0 +1,224 @@
+//! `distill_begin`: what was said since the last distillation (`memory_distill`, steps 0 to 2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Beside, Context, Effect, Operation, Tool,
+    distillation::{self, Found, Skip},
+    fade_unresolved,
+};
+use crate::{
+    error::{Error, Result},
+    format::{
+        MemoryFile,
+        events::{self, Field},
+        passages, persona, profile,
+        text::cut,
+        unresolved,
+    },
+    workspace::{Lease, Reading, Workspace},
+};
+
+pub(super) static TOOL: Tool = Tool::besides::<DistillBegin>();
+
+/// How many messages are handed out if the caller does not say.
+const MESSAGES: usize = 200;
+/// How large each list of what is known may grow, in bytes; the whole stays below 12 kB.
+const LIST_BYTES: usize = 1_800;
+/// How much of a text is shown, in user-perceived characters.
+const TEXT_SHOWN: usize = 80;
+/// How many entries of the life log are shown.
+const LIFE_LOG_SHOWN: usize = 10;
+
+struct DistillBegin;
+
+/// Begins an hourly distillation: hands out the messages that were not distilled yet, with what is
+/// known already, and a token for distill_commit. If there is nothing to do, `status` is skipped and
+/// nothing is held; then stop silently.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Params {
+    /// How many messages at most, 1 to 1,000. Default: 200.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u16>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reply {
+    /// begun or skipped.
+    status: &'static str,
+    /// Why it was skipped: not_initialized, already_running, no_new_messages, no_session_context or
+    /// database_unavailable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// What distill_commit takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// The instant up to which was distilled before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<String>,
+    /// The instant up to which this goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    /// What was said, in order.
+    messages: Vec<Said>,
+    /// Whether there is more for another distillation right after this one.
+    has_more: bool,
+    /// What the memory knows already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<Known>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Said {
+    id: String,
+    role: String,
+    content: String,
+    at: String,
+}
+
+/// What need not be recorded again.
+#[derive(Default, Serialize, JsonSchema)]
+struct Known {
+    /// Active worries, each with its id.
+    unresolved: Vec<String>,
+    /// Open events, each with its id.
+    open_events: Vec<String>,
+    /// Entries of the profile, each with its section.
+    profile: Vec<String>,
+    /// Details of the character.
+    persona: Vec<String>,
+    /// The last entries of the character's life, each with its id.
+    life_log: Vec<String>,
+    /// Once a week: what the user said in the last seven days, to see which worries have closed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    said_this_week: Vec<String>,
+}
+
+impl Operation for DistillBegin {
+    const NAME: &'static str = "distill_begin";
+    const TITLE: &'static str = "Begin a distillation";
+    const EFFECT: Effect = Effect::AddsOnce;
+    type Params = Params;
+    type Reply = Reply;
+}
+
+impl Beside for DistillBegin {
+    fn run(params: Params, context: &Context) -> Result<(Reply, Vec<String>)> {
+        let workspace = Workspace::find(&context.location)?;
+        match context.distillation.hold(&workspace, std::time::Duration::ZERO) {
+            Err(Error::LockTimeout { .. }) => return Ok((Reply::skipped(Skip::AlreadyRunning), Vec::new())),
+            held => held?,
+        }
+        let begun = begin(&workspace, context, params.limit.map_or(MESSAGES, usize::from));
+        if !matches!(&begun, Ok((Reply { token: Some(_), .. }, _))) {
+            context.distillation.release();
+        }
+        begun
+    }
+}
+
+fn begin(workspace: &Workspace, context: &Context, limit: usize) -> Result<(Reply, Vec<String>)> {
+    let (found, warnings) = workspace.read(&context.clock, |reading| {
+        let today = reading.now().date();
+        let is_scan_due = fade_unresolved::is_due(reading.document(MemoryFile::DistillState)?.text(), today);
+        let found = distillation::look(workspace, reading, limit, is_scan_due)?;
+        found
+            .map(|found| Ok((known(reading, &found)?, found)))
+            .map_or_else(|skip| Ok(Err(skip)), |known: Result<_>| known.map(Ok))
+    })?;
+    let (known, found) = match found {
+        Ok(found) => found,
+        Err(skip) => return Ok((Reply::skipped(skip), warnings)),
+    };
+    let now = context.clock.now();
+    let (message_id, row) = found.page.last.clone().unwrap_or_default();
+    let lease_seconds = i64::try_from(context.distillation.lease_time.as_secs()).unwrap_or(i64::MAX);
+    let lease = Lease {
+        token: distillation::new_token(),
+        seen: found.state.lines,
+        channel: found.channel,
+        message_id,
+        row,
+        timestamp: found.timestamp.exact(),
+        expires_at: now.timestamp().as_second().saturating_add(lease_seconds),
+    };
+    workspace.keep_lease(&lease)?;
+    let messages = found.page.messages.into_iter().map(|message| Said {
+        id: message.id,
+        role: message.role,
+        content: message.content,
+        at: now.at(message.at).exact(),
+    });
+    let reply = Reply {
+        status: "begun",
+        reason: None,
+        token: Some(lease.token),
+        since: Some(now.at(found.since).exact()),
+        until: Some(lease.timestamp),
+        messages: messages.collect(),
+        has_more: found.page.has_more,
+        known: Some(known),
+    };
+    Ok((reply, warnings))
+}
+
+impl Reply {
+    fn skipped(skip: Skip) -> Self {
+        Self {
+            status: "skipped",
+            reason: Some(skip.as_str()),
+            token: None,
+            since: None,
+            until: None,
+            messages: Vec::new(),
+            has_more: false,
+            known: None,
+        }
+    }
+}
+
+/// What the memory knows, as far as it fits.
+fn known(reading: &mut Reading<'_>, found: &Found) -> Result<Known> {
+    let now = reading.now().clone();
+    let worries = unresolved::parse(reading.document(MemoryFile::Unresolved)?.text());
+    let active = worries.iter().rev().filter(|worry| worry.active);
+    let unresolved = fitting(active.map(|worry| format!("{} {}", worry.id(), shown(&worry.text))));
+
+    let parsed = events::parse(reading.document(MemoryFile::Events)?.text());
+    let pressing = events::most_pressing(&parsed, now.date(), usize::MAX);
+    let open_events = fitting(pressing.iter().map(|event| {
+        let due = event.due_date().map_or(String::new(), |due| format!(" ({due})"));
+        format!("{}{due} {}", event.id(), shown(&event.field(Field::Content).unwrap_or_default()))
+    }));
+
+    let sections = profile::parse(reading.document(MemoryFile::Profile)?.text());
+    let entries = sections
+        .iter()
+        .flat_map(|section| section.entries().map(|entry| format!("{}: {}", section.name, shown(&entry.text))));
+    let profile = fitting(entries);
+
+    let details = persona::details(reading.document(MemoryFile::Persona)?.text());
+    let persona = fitting(details.iter().rev().map(|detail| shown(detail)));
+
+    let log = passages::of(MemoryFile::LifeLog, reading.document(MemoryFile::LifeLog)?.text());
+    let last = log.iter().rev().take(LIFE_LOG_SHOWN);
+    let life_log = fitting(last.map(|entry| format!("{} {}", entry.id.as_deref().unwrap_or(""), shown(&entry.text))));
+
+    let said = found.said.iter().map(|message| format!("{} {}", now.at(message.at).minute(), shown(&message.content)));
+    Ok(Known { unresolved, open_events, profile, persona, life_log, said_this_week: fitting(said) })
+}
+
+fn shown(text: &str) -> String {
+    cut(text, TEXT_SHOWN).map_or_else(|| text.to_owned(), |start| format!("{start}…")).replace('\n', " ")
+}
+
+fn fitting(items: impl Iterator<Item = String>) -> Vec<String> {
+    let mut bytes = 0;
+    items
+        .take_while(|item| {
+            bytes += item.len();
+            bytes <= LIST_BYTES
+        })
+        .collect()
+}

@@ -1,0 +1,32 @@
+//! Black-box tests: the real binary, over the command line and over stdio, against files as other programs leave them.
+//!
+//! Each file is one area of the contract; `support` is what they share. Expected texts are written out here,
+//! never produced by the code under test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::needless_pass_by_value,
+    clippy::format_collect,
+    clippy::float_cmp,
+    reason = "a test stops at the first surprise and may touch the disk, the clock and the environment; numbers are compared as exactly as they are printed"
+)]
+
+mod command_line;
+mod concurrency;
+mod crash;
+mod events;
+mod foreign_files;
+mod forging;
+mod lock;
+mod mood;
+mod protocol;
+mod read_memory;
+mod schemas;
+mod support;
+mod unresolved;
