@@ -43,7 +43,6 @@ fn published(tool: &Tool) -> Value {
         "inputSchema": tool.input_schema(),
         "outputSchema": tool.output_schema(),
         "annotations": {
-            "title": tool.title,
             "readOnlyHint": tool.is_read_only(),
             "destructiveHint": tool.is_destructive(),
             "idempotentHint": tool.is_idempotent(),

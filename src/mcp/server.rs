@@ -120,7 +120,7 @@ fn protocol_error(error: &Error) -> ErrorData {
 
 /// A tool as clients see it.
 fn published(tool: &Tool) -> rmcp::model::Tool {
-    let annotations = ToolAnnotations::with_title(tool.title)
+    let annotations = ToolAnnotations::new()
         .read_only(tool.is_read_only())
         .destructive(tool.is_destructive())
         .idempotent(tool.is_idempotent())

@@ -15,12 +15,11 @@ pub(super) static TOOL: Tool = Tool::writes::<AddPersonaDetail>();
 
 pub(super) struct AddPersonaDetail;
 
-/// Adds a new detail of the character, such as a habit or a taste, with today's date. For something
-/// that is already in the persona and wrong, use correct_persona.
+/// Adds a new detail of the character, such as a habit, with today's date. What is in the persona and
+/// wrong: correct_persona.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// The detail in one sentence. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// One sentence. ≤ 2,000 characters.
     pub(super) detail: String,
 }
 

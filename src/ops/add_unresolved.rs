@@ -20,17 +20,16 @@ const NEVER: &str = "(never)";
 
 pub(super) struct AddUnresolved;
 
-/// Keeps something that is not closed: what the user told and is worried about or wants, or what the
-/// character's own life left open. If an active worry says the same, its id is answered instead.
+/// Keeps what is not closed: a worry or wish of the user, or what the character's own life left open.
+/// If an active one says the same, its id is answered.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// The worry in one short sentence. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// One short sentence. ≤ 2,000 characters.
     text: String,
-    /// `user_told` (default): the user said it; never fades. `work_line`, relational, chore: of the
+    /// user_told (default): the user said it; never fades. work_line, relational, chore: of the
     /// character's own life; fade 90, 60, 30 days after they were last touched.
     kind: Option<Kind>,
-    /// The life log entry it comes from, such as L010; only for `work_line`, relational and chore.
+    /// The life log entry it comes from, such as L010; only for work_line, relational and chore.
     /// Default: the newest entry.
     life_log_id: Option<String>,
 }

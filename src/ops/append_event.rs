@@ -18,35 +18,30 @@ pub(super) static TOOL: Tool = Tool::writes::<AppendEvent>();
 
 struct AppendEvent;
 
-/// Records something with a place in time: an emotional event, a promise, something the user has to
-/// do, something important. The server numbers it and refreshes the open items of MEMORY.md. Write
-/// what happened in the user's language, in one or two sentences.
+/// Records something with a place in time, in the user's language, in one or two sentences. It is
+/// numbered, and MEMORY.md shows it while it is open.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// 情绪事件: strong feelings. 约定: a promise or an appointment. 用户Todo: something the user has
-    /// to do. 重要事件: anything else of weight.
+    /// 情绪事件: strong feelings. 约定: a promise or appointment. 用户Todo: what the user has to do.
+    /// 重要事件: anything else of weight.
     #[serde(rename = "type")]
     event_type: EventType,
-    /// What happened or was agreed. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// What happened or was agreed. ≤ 2,000 characters.
     content: String,
-    /// How strong the feeling was, 1 (slight) to 5 (overwhelming). Required for 情绪事件, and only
-    /// for it.
+    /// Strength of the feeling, 1 (slight) to 5 (overwhelming). 情绪事件 must have it, only they do.
     #[schemars(range(min = 1, max = 5))]
     intensity: Option<u8>,
-    /// How the user was then. At most 2,000 characters.
-    #[schemars(length(max = 2_000))]
+    /// How the user was then. ≤ 2,000 characters.
     user_state: Option<String>,
-    /// How to come back to it next time. At most 2,000 characters.
-    #[schemars(length(max = 2_000))]
+    /// How to come back to it next time. ≤ 2,000 characters.
     follow_up: Option<String>,
-    /// The day that was agreed, YYYY-MM-DD. Give it whenever there is one; not for 情绪事件.
+    /// The day agreed, YYYY-MM-DD. Give it whenever there is one; not for 情绪事件.
     #[schemars(extend("format" = "date"))]
     due_date: Option<String>,
-    /// The day it belongs to, YYYY-MM-DD. Default: today.
+    /// The day it belongs to, YYYY-MM-DD. Default today.
     #[schemars(extend("format" = "date"))]
     date: Option<String>,
-    /// Default: 待跟进 (open). 已跟进: followed up. 已关闭: closed.
+    /// Default 待跟进 (open). 已跟进: followed up. 已关闭: closed.
     status: Option<Status>,
 }
 

@@ -18,15 +18,12 @@ pub(super) static TOOL: Tool = Tool::writes::<CorrectPersona>();
 
 pub(super) struct CorrectPersona;
 
-/// Corrects the persona where it stands: replaces a text that stands exactly once, within one line.
-/// Nothing is appended.
+/// Corrects the character's persona in place: a text that stands exactly once, within one line.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// What stands there now, exactly, as read_memory shows it; long enough to stand only once.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// What stands there, exactly, long enough to stand only once. ≤ 2,000 characters.
     old_text: String,
-    /// What is to stand there. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// What is to stand there. ≤ 2,000 characters.
     new_text: String,
 }
 

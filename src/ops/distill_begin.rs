@@ -33,12 +33,11 @@ const LIFE_LOG_SHOWN: usize = 10;
 
 struct DistillBegin;
 
-/// Begins an hourly distillation: hands out the messages that were not distilled yet, with what is
-/// known already, and a token for distill_commit. If there is nothing to do, `status` is skipped and
-/// nothing is held; then stop silently.
+/// Begins an hourly distillation: the messages not distilled yet, what is known already, and a token
+/// for distill_commit. If status is skipped there is nothing to do: stop silently.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// How many messages at most, 1 to 1,000. Default: 200.
+    /// How many messages, 1 to 1,000. Default 200.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u16>,
 }

@@ -23,8 +23,8 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 struct DistillCommit;
 
-/// Commits a distillation: what is new in the messages, all in one change, and how far it went. Call
-/// it with the token alone if nothing was new. Leave out what is known already.
+/// Commits a distillation in one change: what is new in the messages. With the token alone if nothing
+/// is. Leave out what is known.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
     /// What distill_begin answered.

@@ -19,11 +19,11 @@ const SCAN_EVERY: i32 = 7;
 
 struct FadeUnresolved;
 
-/// Moves the character's own worries that nothing touched for their time (30, 60 or 90 days) to
-/// 已淡忘. Runs once in seven days unless forced. What the user told never fades.
+/// Moves the character's own worries that nothing touched for 30, 60 or 90 days to 已淡忘, once in
+/// seven days. What the user told never fades.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Run even if seven days have not passed. Default: false.
+    /// Run even if seven days have not passed. Default false.
     force: Option<bool>,
 }
 

@@ -26,8 +26,8 @@ const TEXT_SHOWN: usize = 60;
 
 struct GetOverview;
 
-/// What to know before speaking: the mood now, when the user was last here, what is due, what is
-/// still open, which sections the profile has. Always short.
+/// What to know before speaking: mood, when the user was last here, what is due and open, the
+/// profile's sections.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {}
 

@@ -22,28 +22,26 @@ const PAGE_BYTES: usize = 36_000;
 
 struct ListEvents;
 
-/// Lists events, newest first, with the number, day, fields and line of each. Filters are combined.
-/// For the next page, pass the last id as `before_id`.
+/// Lists events, newest first. Filters are combined. Next page: the last id as before_id.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Only events in this state. 待跟进: open.
+    /// Only this state; 待跟进 is open.
     status: Option<Status>,
-    /// Only events of this type.
+    /// Only this type.
     #[serde(rename = "type")]
     event_type: Option<EventType>,
-    /// Only events due on this day or earlier, YYYY-MM-DD.
+    /// Only due on this day or earlier, YYYY-MM-DD.
     #[schemars(extend("format" = "date"))]
     due_on_or_before: Option<String>,
-    /// Only events of this day or later, YYYY-MM-DD.
+    /// Only of this day or later, YYYY-MM-DD.
     #[schemars(extend("format" = "date"))]
     since: Option<String>,
-    /// Words that the event's fields contain; all of them, in any order, whatever their case and
-    /// width.
+    /// Words that its fields contain, all of them; case and width do not matter.
     query: Option<String>,
-    /// How many events at most, 1 to 100. Default: 20.
+    /// How many, 1 to 100. Default 20.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u8>,
-    /// Only events older than this one, such as E012.
+    /// Only older than this one, such as E012.
     before_id: Option<String>,
 }
 

@@ -20,15 +20,14 @@ const PAGE_BYTES: usize = 16_000;
 
 struct ReadMemory;
 
-/// Reads a memory file as it stands, or one section of it, 16 kB at a time in whole lines. In
-/// entries, `<br>` is a line break.
+/// Reads a memory file or a section of it as it stands, 16 kB at a time. `<br>` is a line break.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Which file: index is MEMORY.md, history `RECENT_HISTORY.md`, summary `session_summary.md`.
+    /// index: MEMORY.md. history: RECENT_HISTORY.md. summary: session_summary.md.
     file: ReadableFile,
-    /// Only the section with this heading, such as 基本信息. Default: the whole file.
+    /// Only the section of this heading. Default the whole file.
     section: Option<String>,
-    /// Where to go on, in bytes: `next_offset` of the page before. Default: 0.
+    /// Where to go on, in bytes: next_offset of the page before. Default 0.
     #[schemars(range(min = 0))]
     offset: Option<u64>,
 }

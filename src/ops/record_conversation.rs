@@ -26,10 +26,8 @@ pub(super) static TOOL: Tool = Tool::writes::<RecordConversation>();
 
 struct RecordConversation;
 
-/// Records a whole conversation turn in one change, all or nothing: the mood, what is new about the
-/// character and the user, events, worries, and that the user was here. Leave out what did not
-/// happen. What the files do not allow is left out and listed in `skipped`; a malformed item refuses
-/// the whole call.
+/// Records a whole conversation in one change, and that the user was here. Leave out what did not
+/// happen. A malformed item refuses the whole call; what the files do not allow is listed in skipped.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
     /// As update_mood takes it.
@@ -41,7 +39,7 @@ pub(super) struct Params {
 /// What a conversation brought up, a mood aside.
 #[derive(Default, Deserialize, JsonSchema)]
 pub(super) struct Facts {
-    /// New details of the character, a text each, as add_persona_detail takes it.
+    /// As add_persona_detail takes it, a text each.
     #[serde(default)]
     persona_details: Vec<String>,
     /// As correct_persona takes them.

@@ -14,14 +14,12 @@ pub(super) static TOOL: Tool = Tool::writes::<ResolveUnresolved>();
 
 pub(super) struct ResolveUnresolved;
 
-/// Closes a worry once the user has said that it is over, such as 我妈好了. It moves to 已淡忘 and is
-/// kept there.
+/// Closes a worry that the user said is over (我妈好了). It moves to 已淡忘.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
     /// The worry's id, such as U001.
     id: String,
-    /// The user's own words in short. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// The user's words in short. ≤ 2,000 characters.
     resolved_by: String,
 }
 

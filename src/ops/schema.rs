@@ -33,9 +33,8 @@ impl Transform for Flat {
             object.remove("minimum");
             object.remove("maximum");
         }
-        if object.get("default").is_some_and(Value::is_null) {
-            object.remove("default");
-        }
+        // Absence says it already.
+        object.shift_remove("default");
     }
 }
 
@@ -94,40 +93,40 @@ pub fn input<T: JsonSchema>() -> (JsonObject, String) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut() {
             tidy_description(property);
-            let inner = if property["type"] == "object" { Some(&mut *property) } else { property.get_mut("items") };
-            inner.map(bare).unwrap_or_default();
+            // Of what stands within, the single tool tells the rest.
+            if let Some(items) = property.get_mut("items") {
+                bare(items);
+            }
+            if let Some(Value::Object(inner)) = property.get_mut("properties") {
+                inner.values_mut().for_each(bare);
+            }
         }
     }
     (schema, description)
 }
 
-/// The schema of what a tool answers, with the warnings that every answer may bring.
+/// The schema of what a tool answers, with the warnings that every answer may bring: types and names
+/// only, since no model reads it.
 #[must_use]
 pub fn output<T: JsonSchema>() -> JsonObject {
-    let mut schema = build::<T>(SchemaSettings::draft2020_12().for_serialize());
-    schema.remove("description");
+    let mut schema = Value::Object(build::<T>(SchemaSettings::draft2020_12().for_serialize()));
+    bare(&mut schema);
+    let Value::Object(mut schema) = schema else { return JsonObject::new() };
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.values_mut().for_each(tidy_description);
-        properties.insert(
-            "warnings".to_owned(),
-            json!({"type": "array", "items": {"type": "string"}, "description": "What was odd but did not stop the call."}),
-        );
+        properties.insert("warnings".to_owned(), json!({"type": "array", "items": {"type": "string"}}));
     }
     schema
 }
 
-/// Leaves types, values and required names of an object in a list; the single tool tells the rest.
-fn bare(item: &mut Value) {
-    let Value::Object(item) = item else { return };
-    item.retain(|key, _| matches!(key.as_str(), "type" | "enum" | "properties" | "required" | "items" | "description"));
-    if let Some(Value::Object(properties)) = item.get_mut("properties") {
-        for property in properties.values_mut() {
-            bare(property);
-            if let Value::Object(property) = property {
-                property.shift_remove("description");
-            }
-        }
-        item.insert("additionalProperties".to_owned(), Value::Bool(false));
+/// Leaves types, values and required names.
+fn bare(schema: &mut Value) {
+    let Value::Object(schema) = schema else { return };
+    schema.retain(|key, _| matches!(key.as_str(), "type" | "enum" | "properties" | "required" | "items"));
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.values_mut().for_each(bare);
+    }
+    if let Some(items) = schema.get_mut("items") {
+        bare(items);
     }
 }
 

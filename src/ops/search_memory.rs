@@ -26,17 +26,16 @@ const HIT_BYTES: usize = 36_000;
 
 struct SearchMemory;
 
-/// Finds words in all memory files: what describes now first (profile, worries), then what has a day,
-/// newest first, then the rest. Several words mean all of them; case and width do not matter.
+/// Finds words in all memory files: profile and worries first, then by day, newest first. Several
+/// words mean all of them.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// The words, separated by spaces. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// Words, separated by spaces. ≤ 2,000 characters.
     query: String,
-    /// Only these files. Default: all.
+    /// Only these files. Default all.
     #[serde(default)]
     files: Vec<ReadableFile>,
-    /// How many hits at most, 1 to 50. Default: 10.
+    /// How many hits, 1 to 50. Default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<u8>,
 }

@@ -14,8 +14,8 @@ pub(super) static TOOL: Tool = Tool::writes::<TouchLastActive>();
 
 pub(super) struct TouchLastActive;
 
-/// Marks that the user was here just now. Call it at the end of every conversation, whatever else
-/// was recorded.
+/// Marks that the user was here. Call it at the end of every conversation that record_conversation
+/// does not record.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {}
 

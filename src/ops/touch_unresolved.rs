@@ -21,7 +21,7 @@ pub(super) struct Params {
     id: String,
     /// The life log entry, such as L013. It need not be in the log yet.
     life_log_id: String,
-    /// Whether the character was made to think of it; notes this minute as well. Default: false.
+    /// The character was made to think of it: notes this minute too. Default false.
     forced_echo: Option<bool>,
 }
 

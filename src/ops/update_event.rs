@@ -19,34 +19,30 @@ pub(super) static TOOL: Tool = Tool::writes::<UpdateEvent>();
 
 pub(super) struct UpdateEvent;
 
-/// Changes an event that is there: closes it when it is done, or sets and drops fields. What is not
-/// named stays. Use it instead of recording the same thing again.
+/// Changes an event: closes it when it is done, sets or drops fields. What is not named stays. Use it
+/// instead of recording the same thing again.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
     /// The event's id, such as E012.
     id: String,
-    /// The event's day, YYYY-MM-DD: says which one is meant if the id stands twice. It is not
-    /// changed.
+    /// The event's day, YYYY-MM-DD: picks one if the id stands twice; it is not changed.
     #[schemars(extend("format" = "date"))]
     date: Option<String>,
     /// 待跟进: open. 已跟进: followed up. 已关闭: closed.
     status: Option<Status>,
-    /// What happened or was agreed. At most 2,000 characters.
-    #[schemars(length(min = 1, max = 2_000))]
+    /// What happened. ≤ 2,000 characters.
     content: Option<String>,
-    /// How strong the feeling was, 1 to 5. Only for 情绪事件.
+    /// 1 to 5; only 情绪事件.
     #[schemars(range(min = 1, max = 5))]
     intensity: Option<u8>,
-    /// How the user was then. At most 2,000 characters.
-    #[schemars(length(max = 2_000))]
+    /// The user's state. ≤ 2,000 characters.
     user_state: Option<String>,
-    /// How to come back to it next time. At most 2,000 characters.
-    #[schemars(length(max = 2_000))]
+    /// The next step. ≤ 2,000 characters.
     follow_up: Option<String>,
-    /// The day that was agreed, YYYY-MM-DD. Not for 情绪事件.
+    /// The day agreed, YYYY-MM-DD; not for 情绪事件.
     #[schemars(extend("format" = "date"))]
     due_date: Option<String>,
-    /// Names of fields to drop. A 约定 keeps its due date as 未定.
+    /// Fields to drop; the due date of a 约定 becomes 未定.
     clear: Option<Vec<Droppable>>,
 }
 

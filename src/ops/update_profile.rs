@@ -19,28 +19,24 @@ pub(super) static TOOL: Tool = Tool::writes::<UpdateProfile>();
 
 pub(super) struct UpdateProfile;
 
-/// Changes what is known of the user. A section has at most ten entries: one more makes the topmost
-/// 可替换 one leave, and it is answered. 核心 (how the user is called, partner, parents, children,
-/// taboos) is only changed with the user's own words.
+/// Changes what is known of the user. A section has at most ten entries; one more makes the topmost
+/// 可替换 leave. 核心 (how the user is called, partner, parents, children, taboos) changes only with
+/// user_said.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// add: a new entry. set: the value of a key such as 城市. replace: one entry by another. remove:
-    /// an entry goes.
+    /// add an entry; set a key's value; replace one entry by another; remove one.
     action: Action,
-    /// The section's heading, such as 基本信息 or 喜欢; get_overview lists them.
+    /// Its heading, such as 喜欢; get_overview lists them.
     section: String,
-    /// set: the key, without asterisks or colon, such as 称呼.
+    /// set: the key, such as 称呼; no `*` or colon.
     key: Option<String>,
-    /// add, set, replace: what it says now. At most 2,000 characters.
-    #[schemars(length(max = 2_000))]
+    /// add, set, replace: what it is to say. ≤ 2,000 characters.
     text: Option<String>,
-    /// replace, remove: the entry that is meant, as it stands, or a part that only it has.
-    #[schemars(length(max = 2_000))]
+    /// replace, remove: the entry meant, or a part that only it has.
     old_text: Option<String>,
-    /// How easily it gives way: 可替换, 半核心, 核心. Default: by section and key.
+    /// Default by section and key.
     tier: Option<Tier>,
-    /// The user's own words that allow a change of 核心.
-    #[schemars(length(max = 2_000))]
+    /// The user's own words, to change 核心.
     user_said: Option<String>,
 }
 
