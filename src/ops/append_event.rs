@@ -18,8 +18,7 @@ pub(super) static TOOL: Tool = Tool::writes::<AppendEvent>();
 
 struct AppendEvent;
 
-/// Records something with a place in time, in the user's language, in one or two sentences. It is
-/// numbered, and MEMORY.md shows it while it is open.
+/// Records something with a place in time, in the user's language, in one or two sentences.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
     /// 情绪事件: strong feelings. 约定: a promise or appointment. 用户Todo: what the user has to do.
@@ -33,7 +32,7 @@ pub(super) struct Params {
     intensity: Option<u8>,
     /// How the user was then. ≤ 2,000 characters.
     user_state: Option<String>,
-    /// How to come back to it next time. ≤ 2,000 characters.
+    /// How to come back to it. ≤ 2,000 characters.
     follow_up: Option<String>,
     /// The day agreed, YYYY-MM-DD. Give it whenever there is one; not for 情绪事件.
     #[schemars(extend("format" = "date"))]

@@ -30,7 +30,7 @@ struct SearchMemory;
 /// words mean all of them.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Words, separated by spaces. ≤ 2,000 characters.
+    /// ≤ 2,000 characters.
     query: String,
     /// Only these files. Default all.
     #[serde(default)]
