@@ -28,7 +28,7 @@ pub(super) struct Params {
     /// The event's day, YYYY-MM-DD: picks one if the id stands twice; it is not changed.
     #[schemars(extend("format" = "date"))]
     date: Option<String>,
-    /// 待跟进: open. 已跟进: followed up. 已关闭: closed.
+    /// As in append_event.
     status: Option<Status>,
     /// What happened. ≤ 2,000 characters.
     content: Option<String>,

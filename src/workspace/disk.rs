@@ -124,9 +124,12 @@ fn unreadable(path: &Path, error: &io::Error) -> Error {
     Error::Unreadable { path: path.to_owned(), reason: format!("cannot be read: {error}") }
 }
 
-/// Opens a file to add to it.
-pub(super) fn open_to_append(path: &Path) -> Result<File> {
-    OpenOptions::new().append(true).open(path).map_err(|error| unreadable(path, &error))
+/// Opens a file to add to it, if it is there.
+pub(super) fn open_to_append(path: &Path) -> Result<Option<File>> {
+    match OpenOptions::new().append(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(|error| unreadable(path, &error)),
+    }
 }
 
 /// Adds to a file that was opened for it.
@@ -236,9 +239,9 @@ pub(super) fn sync_folder_of(path: &Path) -> Result<()> {
     faults::make(Step::SyncFolder { path }, |_| folder.sync_all()).map_err(failed("sync", path))
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it is there; a folder in its place is nobody's leftover.
 pub(super) fn remove(path: &Path) -> Result<()> {
-    if path.symlink_metadata().is_err() {
+    if path.symlink_metadata().map_or(true, |metadata| metadata.is_dir()) {
         return Ok(());
     }
     faults::make(Step::Remove { path }, |_| fs::remove_file(path)).map_err(failed("remove", path))

@@ -57,7 +57,7 @@ pub(super) fn recover(
     for change in &record.files {
         let path = workspace.path_of(change.file.path())?;
         let bytes = disk::read(&path)?.map(|(bytes, _)| bytes);
-        let backup = disk::read(&disk::copy_of(&path))?.map(|(bytes, _)| bytes);
+        let backup = disk::read(&disk::copy_of(&path)).ok().flatten().map(|(bytes, _)| bytes);
         let standing = classify(change, bytes.as_deref(), backup, is_same_boot);
         found.push(Found { change, path, bytes, standing });
     }

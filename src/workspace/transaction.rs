@@ -200,7 +200,8 @@ impl<'w> Transaction<'w> {
             if opened.document.hunks().is_empty() {
                 continue;
             }
-            plans.push(Plan::new(*file, opened)?);
+            let Some(plan) = Plan::new(*file, opened)? else { return Ok(Commit::Overtaken(opened.path.clone())) };
+            plans.push(plan);
         }
         if plans.is_empty() {
             return Ok(Commit::Unchanged);
@@ -256,7 +257,8 @@ struct Plan<'t> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(file: MemoryFile, opened: &'t Opened) -> Result<Self> {
+    /// `None` if the file is gone to which it would add.
+    fn new(file: MemoryFile, opened: &'t Opened) -> Result<Option<Self>> {
         let Opened { path, stamp, document, .. } = opened;
         if document.touched_invalid_utf8() {
             let reason = "is not valid UTF-8 in the place that this call would change".to_owned();
@@ -270,8 +272,9 @@ impl<'t> Plan<'t> {
             Some(_) if appends => bytes.get(..bytes.len() - appended).map(Cow::Borrowed),
             Some(_) => document::revert(bytes, document.hunks()).map(Cow::Owned),
         };
-        let append_to = if appends { Some(disk::open_to_append(path)?) } else { None };
-        Ok(Self { file, opened, path, document, before, append_to, begun: Cell::new(false) })
+        let append_to = if appends { disk::open_to_append(path)? } else { None };
+        let is_gone = appends && append_to.is_none();
+        Ok((!is_gone).then_some(Self { file, opened, path, document, before, append_to, begun: Cell::new(false) }))
     }
 
     fn after(&self) -> &'t [u8] {
@@ -315,24 +318,19 @@ impl<'t> Plan<'t> {
     fn take_back(&self) -> Result<()> {
         let standing = disk::read(self.path)?.map(|(bytes, _)| bytes);
         let is_ours = standing.as_ref().is_some_and(|bytes| is_torn(bytes, self.after(), self.before.as_deref()));
-        if self.missed() || !is_ours || standing.as_deref() == self.before.as_deref() {
-            return disk::remove(&disk::copy_of(self.path));
-        }
-        match (&self.before, &self.append_to) {
-            (None, _) => {
-                disk::remove(self.path)?;
-                disk::sync_folder_of(self.path)?;
-            }
-            (Some(before), Some(file)) => {
-                disk::truncate(file, self.path, before.len() as u64)?;
-                disk::sync(file, self.path)?;
-            }
-            (Some(before), None) => {
-                let file = disk::overwrite(self.path, before)?;
-                disk::sync(&file, self.path)?;
+        if !self.missed() && is_ours && standing.as_deref() != self.before.as_deref() {
+            match (&self.before, &self.append_to) {
+                (None, _) => disk::remove(self.path)?,
+                (Some(before), Some(file)) => {
+                    disk::truncate(file, self.path, before.len() as u64)?;
+                    disk::sync(file, self.path)?;
+                }
+                // As it was applied: if this stops half-way, the file is still whole.
+                (Some(before), None) => drop(apply::replace(self.path, before, true)?),
             }
         }
-        disk::remove(&disk::copy_of(self.path))
+        disk::remove(&disk::copy_of(self.path))?;
+        disk::sync_folder_of(self.path)
     }
 }
 
