@@ -21,6 +21,13 @@ pub(super) struct Applied {
     backup: Option<PathBuf>,
 }
 
+impl Applied {
+    /// Makes the file's content safe.
+    pub(super) fn sync(&self) -> Result<()> {
+        disk::sync(&self.file, &self.path)
+    }
+}
+
 /// Adds bytes to a file that was opened for it.
 pub(super) fn append(path: &Path, file: File, bytes: &[u8]) -> Result<Applied> {
     disk::append(&file, path, bytes)?;
@@ -65,9 +72,7 @@ pub(super) fn settle(applied: &[Applied], journal: &mut Journal) -> Result<()> {
 }
 
 fn sync_all(applied: &[Applied]) -> Result<()> {
-    for Applied { path, file, .. } in applied {
-        disk::sync(file, path)?;
-    }
+    applied.iter().try_for_each(Applied::sync)?;
     sync_folders(applied.iter().map(|applied| applied.path.as_path()))
 }
 

@@ -326,7 +326,7 @@ impl<'t> Plan<'t> {
                     disk::sync(file, self.path)?;
                 }
                 // As it was applied: if this stops half-way, the file is still whole.
-                (Some(before), None) => drop(apply::replace(self.path, before, true)?),
+                (Some(before), None) => apply::replace(self.path, before, true)?.sync()?,
             }
         }
         disk::remove(&disk::copy_of(self.path))?;
