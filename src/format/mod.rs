@@ -12,6 +12,7 @@ pub mod mood;
 pub mod passages;
 pub mod persona;
 pub mod profile;
+pub mod profile_change;
 pub mod replay;
 pub mod sections;
 pub mod session_context;

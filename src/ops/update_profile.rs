@@ -9,7 +9,8 @@ use crate::{
     error::{Error, Result},
     format::{
         MemoryFile,
-        profile::{self, Change, Refusal, Terms, Tier},
+        profile::{self, Tier},
+        profile_change::{self, Change, Refusal, Terms},
         text::{enumerate, shorten},
     },
     workspace::Transaction,
@@ -93,7 +94,7 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, fresh: &m
         }
     })?;
     let outcome =
-        profile::change(document, section, &change, terms).map_err(|refusal| refused(refusal, &section.name))?;
+        profile_change::change(document, section, &change, terms).map_err(|refusal| refused(refusal, &section.name))?;
 
     let sections = profile::parse(document.text());
     let entries = profile::find(&sections, &section.name).map_or(0, |section| section.entries().count());
