@@ -8,7 +8,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OpenFlags, Row, types::ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, types::ValueRef};
 
 use crate::clock::Moment;
 
@@ -16,8 +16,11 @@ use crate::clock::Moment;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a message's text may be, in characters; a longer one is cut.
 const CONTENT_LIMIT: usize = 4_000;
-/// How large the texts of a page may be together, in bytes.
+/// How large the messages of a page may be together as JSON, in bytes.
 const PAGE_BYTES: usize = 20_000;
+
+/// What a message takes as JSON beside its texts, in bytes.
+const FRAME: usize = 90;
 
 /// Every message of the channel behind a row, in row order: SQLite commits in that order.
 const BEHIND: &str = "SELECT m.rowid, m.id, m.role, m.content, m.created_at \
@@ -51,6 +54,14 @@ pub struct Message {
     pub content: String,
     /// When.
     pub at: Timestamp,
+}
+
+impl Message {
+    /// About how many bytes it takes as JSON.
+    fn json_len(&self) -> usize {
+        let content = serde_json::to_string(&self.content).map_or(0, |json| json.len());
+        content + self.id.len() + self.role.len() + FRAME
+    }
 }
 
 /// Which messages are new.
@@ -91,10 +102,13 @@ impl<'c> Chat<'c> {
     /// If it cannot be read.
     pub fn open(path: &Path, channel: &'c str, now: &'c Moment) -> Result<Self, Unavailable> {
         let connection = match connect(path, false) {
-            // A database in WAL mode in a folder that cannot be written: without a WAL nobody writes it.
-            Err(_) if path.is_file() && !with_suffix(path, "-wal").exists() => connect(path, true)?,
+            // In a folder that cannot be written, SQLite cannot open a database in WAL mode. Without a
+            // log beside it nobody is writing, and it can be read as it is.
+            Err(error) if cannot_open(&error) && path.is_file() && !has_log(path) => connect(path, true)?,
             opened => opened?,
         };
+        // All that is read is of one moment.
+        connection.execute_batch("BEGIN DEFERRED")?;
         Ok(Self { connection, channel, now })
     }
 
@@ -137,7 +151,7 @@ impl<'c> Chat<'c> {
                 (Since::Instant(_), None) => false,
             };
             if is_new && let Some(message) = message(row, at)? {
-                bytes += message.content.len();
+                bytes += message.json_len();
                 if page.messages.len() >= limit || (bytes > PAGE_BYTES && !page.messages.is_empty()) {
                     page.has_more = true;
                     break;
@@ -164,7 +178,7 @@ impl<'c> Chat<'c> {
         while let Some(row) = rows.next()? {
             let at = self.instant(row.get_ref(4)?).filter(|at| *at > since);
             let Some(message) = message(row, at)? else { continue };
-            bytes += message.content.len();
+            bytes += message.json_len();
             if bytes > max_bytes {
                 break;
             }
@@ -233,6 +247,16 @@ fn connect(path: &Path, is_immutable: bool) -> Result<Connection, rusqlite::Erro
     // Opening reads nothing yet: this does.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
+}
+
+fn cannot_open(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+}
+
+/// Whether a log stands beside the database: then another program is, or was, in the middle of a change.
+fn has_log(path: &Path) -> bool {
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    ["-wal", "-journal"].iter().any(|suffix| with_suffix(&resolved, suffix).exists())
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -38,8 +38,13 @@ impl<'t> Line<'t> {
 
     /// Whether this is a visible `---` (or `***`, `___`).
     pub(crate) fn is_rule(&self) -> bool {
-        let marks = self.text.trim();
+        let marks: String = self.text.split_whitespace().collect();
         self.visible && marks.len() >= 3 && ["-", "*", "_"].iter().any(|mark| marks.split(mark).all(str::is_empty))
+    }
+
+    /// Whether this is a visible `（暂无）`, which gives way to a first entry.
+    pub(crate) fn is_placeholder(&self) -> bool {
+        self.visible && self.text.trim_start_matches(['-', '*', '+', ' ']).trim_start().starts_with("（暂无")
     }
 
     /// Whether the line is empty or only white space.

@@ -248,7 +248,7 @@ pub(crate) fn insert_snapshot(document: &mut Document, snapshot: &str) {
         return;
     };
     let section = lines.take_while(|line| line.heading().is_none() && !line.is_rule());
-    let placeholder = section.into_iter().find(|line| line.visible && line.text.trim_start().starts_with("（暂无"));
+    let placeholder = section.into_iter().find(markdown::Line::is_placeholder);
     if let Some(line) = placeholder {
         // In place of its text, so that the line keeps its ending.
         let entry = snapshot

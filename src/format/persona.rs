@@ -85,7 +85,7 @@ pub fn add_detail(document: &mut Document, date: Date, detail: &str) -> bool {
         document.append_entry(&format!("## {BLOCK}\n\n{entry}\n"), Anchor::NewDetail);
         return true;
     };
-    let placeholder = block.iter().find(|line| line.visible && line.text.trim_start_matches("- ").trim() == "（暂无）");
+    let placeholder = block.iter().find(|line| line.is_placeholder());
     match (entries.last(), placeholder) {
         (Some((at, (style, _))), _) => {
             let rest = block.get(at + 1..).unwrap_or(&[]);
@@ -158,10 +158,9 @@ fn occurrences(line: &str, wanted: &str) -> Vec<Range<usize>> {
         let is_match = window.iter().map(|(_, c)| *c).eq(wanted.iter().copied());
         if let (true, Some((first, _)), Some((last, _))) = (is_match, window.first(), window.last()) {
             places.push(first.start..last.end);
-            at += wanted.len();
-        } else {
-            at += 1;
         }
+        // One further: occurrences may overlap.
+        at += 1;
     }
     places
 }

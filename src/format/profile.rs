@@ -140,7 +140,8 @@ impl Entry {
 
     /// Whether it is a bullet of the template without anything in it.
     pub(super) fn is_blank(&self) -> bool {
-        self.keyed.as_ref().map_or(self.text.as_str(), |(_, value)| value).is_empty()
+        let said = self.keyed.as_ref().map_or(self.text.as_str(), |(_, value)| value);
+        said.is_empty() || said.starts_with("（暂无")
     }
 
     /// Whether it says this, asterisks aside.
@@ -158,6 +159,8 @@ pub struct Section {
     pub line: usize,
     heading_line: String,
     pub(super) bullets: Vec<Entry>,
+    /// The place of a `（暂无）` that is no bullet.
+    pub(super) placeholder: Option<Range<usize>>,
     /// Behind the last line of prose, where a first entry goes.
     pub(super) prose_end: Range<usize>,
 }
@@ -212,6 +215,7 @@ pub fn parse(text: &str) -> Vec<Section> {
                     line: number,
                     heading_line: line.text.to_owned(),
                     bullets: Vec::new(),
+                    placeholder: None,
                     prose_end: line.end()..line.next,
                 });
             }
@@ -222,6 +226,8 @@ pub fn parse(text: &str) -> Vec<Section> {
             in_entry = true;
             let entry = read_entry(section, &line, bullet);
             section.bullets.push(entry);
+        } else if line.is_placeholder() {
+            section.placeholder.get_or_insert(line.start..line.end());
         } else if line.is_blank() {
             in_entry = false;
         } else if in_entry && line.text.starts_with([' ', '\t']) {

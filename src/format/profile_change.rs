@@ -33,6 +33,18 @@ pub enum Change {
     Remove(String),
 }
 
+impl Change {
+    /// What it would write.
+    fn new_texts(&self) -> impl Iterator<Item = &String> {
+        let texts = match self {
+            Self::Add(text) | Self::Replace { new: text, .. } => [Some(text), None],
+            Self::Set { key, value } => [Some(key), Some(value)],
+            Self::Remove(_) => [None, None],
+        };
+        texts.into_iter().flatten()
+    }
+}
+
 /// Why a change to the profile cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
@@ -79,6 +91,9 @@ pub fn change(
     change: &Change,
     terms: Terms<'_>,
 ) -> Result<Outcome, Refusal> {
+    if change.new_texts().any(|text| text.contains(ROUTING_KEY)) {
+        return Err(Refusal::Routing);
+    }
     match change {
         Change::Add(text) => match existing_key(section, text) {
             Some((entry, value)) => set_value(document, section, entry, &value, terms),
@@ -86,7 +101,6 @@ pub fn change(
         },
         Change::Set { key, value } => match section.by_key(key) {
             Some(entry) => set_value(document, section, entry, value, terms),
-            None if key.contains(ROUTING_KEY) => Err(Refusal::Routing),
             None => add(document, section, &format!("**{key}**：{value}"), terms),
         },
         Change::Replace { old, new } => {
@@ -150,7 +164,7 @@ fn set_value(
         return Err(Refusal::Routing);
     }
     let old = entry.keyed.as_ref().map_or(entry.text.as_str(), |(_, value)| value);
-    let is_core_change = entry.is_name() && old != value && !old.is_empty();
+    let is_core_change = entry.is_name() && old != value && !entry.is_blank();
     if (is_core_change || lowers(entry, terms)) && !terms.user_said {
         return Err(Refusal::Core(entry.text.clone()));
     }
@@ -164,7 +178,7 @@ fn set_value(
     if written {
         document.replace(entry.line.clone(), &line, section.anchor());
     }
-    let removed = (written && !old.is_empty() && old != value).then(|| entry.text.clone());
+    let removed = (written && !entry.is_blank() && old != value).then(|| entry.text.clone());
     Ok(Outcome { removed, written })
 }
 
@@ -230,7 +244,7 @@ fn add(document: &mut Document, section: &Section, text: &str, terms: Terms<'_>)
         None
     };
     // A bare bullet of the template is filled, unless the text has a key of its own.
-    let bare = section.bullets.iter().find(|entry| entry.keyed.is_none() && entry.text.is_empty() && key.is_none());
+    let bare = section.bullets.iter().find(|entry| entry.keyed.is_none() && entry.is_blank() && key.is_none());
     let last = section.bullets.iter().rev().find(|entry| !entry.is_routing()).or(section.bullets.last());
     let bullet = last.and_then(|entry| slice(document.text(), entry.line.clone()).chars().next()).unwrap_or('-');
     let line = entry_line(section, bullet, text, tier);
@@ -252,6 +266,9 @@ fn add(document: &mut Document, section: &Section, text: &str, terms: Terms<'_>)
             if let Some(place) = leaving {
                 document.replace(place, "", section.anchor());
             }
+        }
+        (None, None) if section.placeholder.is_some() => {
+            document.replace(section.placeholder.clone().unwrap_or_default(), &line, section.anchor());
         }
         (None, None) => {
             let Range { start, end } = section.prose_end;

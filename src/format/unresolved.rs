@@ -207,7 +207,7 @@ pub(crate) fn insert_active(document: &mut Document, line: &str, anchor: Anchor)
 /// `forced_echo` is a minute with an offset.
 pub fn touch(document: &mut Document, worry: &Worry, life_log_id: &str, forced_echo: Option<&str>) {
     let mut line = worry.raw.clone();
-    for (name, value) in [("forced_echo_last", forced_echo), ("last_touched", Some(life_log_id))] {
+    for (name, value) in [("last_touched", Some(life_log_id)), ("forced_echo_last", forced_echo)] {
         if let Some(value) = value {
             line = with_mark(&line, name, value);
         }
@@ -259,6 +259,11 @@ pub(crate) fn insert_faded(document: &mut Document, line: &str, anchor: Anchor) 
             document.insert_lines(last.next, &format!("{newline}{line}"), anchor);
         }
         None => {
+            if let Some(placeholder) = section.iter().find(|line| line.is_placeholder()) {
+                let entry = line.trim_end();
+                document.replace(placeholder.start..placeholder.end(), entry, anchor);
+                return;
+            }
             let last = section.iter().rev().find(|line| !line.is_blank()).unwrap_or(&heading);
             document.insert_apart(last, line, anchor);
         }

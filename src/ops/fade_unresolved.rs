@@ -67,17 +67,22 @@ pub(super) fn apply(force: bool, transaction: &mut Transaction<'_>) -> Result<Re
     let mut logs = transaction.life_log_archives()?;
     logs.push(transaction.text(MemoryFile::LifeLog)?);
     let worries = unresolved::parse(transaction.document(MemoryFile::Unresolved)?.text());
-    // From the last to the first: each move leaves the places in front as they are.
-    for worry in worries.iter().rev().filter(|worry| worry.active && worry.is_fading()) {
+    for worry in worries.iter().filter(|worry| worry.active && worry.is_fading()) {
         let touched =
             worry.last_touched().and_then(|number| logs.iter().find_map(|log| life_log::date_of(log, number)));
         let (Some(touched), Some(decay_days)) = (touched, worry.decay_days()) else {
-            reply.unanchored.insert(0, worry.id());
+            reply.unanchored.push(worry.id());
             continue;
         };
         if (today - touched).get_days() > decay_days {
-            unresolved::fade(transaction.document(MemoryFile::Unresolved)?, worry, None);
-            reply.faded.insert(0, worry.id());
+            let document = transaction.document(MemoryFile::Unresolved)?;
+            // Read again: those that faded before it have moved the lines.
+            let now =
+                unresolved::parse(document.text()).into_iter().find(|now| now.active && now.entry() == worry.entry());
+            if let Some(worry) = now {
+                unresolved::fade(document, &worry, None);
+                reply.faded.push(worry.id());
+            }
         }
     }
     distill_state::set_last_scan(transaction.document(MemoryFile::DistillState)?, today);

@@ -149,7 +149,7 @@ fn refused(refusal: Refusal, section: &str) -> Error {
         },
         Refusal::Core(existing) => Error::CoreConflict { existing },
         Refusal::Routing => {
-            Error::invalid("key", "`routing_key`", "a key that other programs do not route messages by")
+            Error::invalid("text", "a `routing_key`", "anything else: other programs route messages by it")
         }
     }
 }
