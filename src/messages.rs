@@ -1,14 +1,18 @@
 //! The chat's messages, in the SQLite database of another program. The only code that touches it:
 //! read only, rows copied out, everything closed before anything is answered.
 
+pub mod sample;
+
 use std::{
     fmt::Write as _,
+    fs::File,
+    io::Read as _,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use jiff::Timestamp;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row, types::ValueRef};
+use rusqlite::{Connection, OpenFlags, Row, types::ValueRef};
 
 use crate::clock::Moment;
 
@@ -94,24 +98,33 @@ pub struct Chat<'c> {
     now: &'c Moment,
 }
 
-impl<'c> Chat<'c> {
-    /// Opens the database to read it. A file that is not there is not made.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read.
-    pub fn open(path: &Path, channel: &'c str, now: &'c Moment) -> Result<Self, Unavailable> {
-        let connection = match connect(path, false) {
-            // In a folder that cannot be written, SQLite cannot open a database in WAL mode. Without a
-            // log beside it nobody is writing, and it can be read as it is.
-            Err(error) if cannot_open(&error) && path.is_file() && !has_log(path) => connect(path, true)?,
-            opened => opened?,
-        };
-        // All that is read is of one moment.
-        connection.execute_batch("BEGIN DEFERRED")?;
-        Ok(Self { connection, channel, now })
+/// Opens the database, reads what is asked for, and closes it. A file that is not there is not made.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn read<T>(
+    path: &Path,
+    channel: &str,
+    now: &Moment,
+    look: impl Fn(&Chat<'_>) -> Result<T, Unavailable>,
+) -> Result<T, Unavailable> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // Without a log, nobody has a database in WAL mode open, and it can be read as it is: SQLite would
+    // leave a log behind, and cannot make one where we may not write.
+    if is_in_wal_mode(&path) && !has_log(&path) {
+        let found = look(&Chat { connection: connect(&path, true)?, channel, now });
+        if !has_log(&path) {
+            return found;
+        }
     }
+    let connection = connect(&path, false)?;
+    // All that is read is of one moment.
+    connection.execute_batch("BEGIN DEFERRED")?;
+    look(&Chat { connection, channel, now })
+}
 
+impl Chat<'_> {
     /// The row in which a message stands now, if it is still there.
     ///
     /// # Errors
@@ -249,14 +262,17 @@ fn connect(path: &Path, is_immutable: bool) -> Result<Connection, rusqlite::Erro
     Ok(connection)
 }
 
-fn cannot_open(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+/// Whether the file's header says so.
+#[expect(clippy::disallowed_methods, reason = "the database's header says what SQLite would do")]
+fn is_in_wal_mode(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut header)).is_ok();
+    read && header.starts_with(b"SQLite format 3\0") && header.ends_with(&[2, 2])
 }
 
-/// Whether a log stands beside the database: then another program is, or was, in the middle of a change.
+/// Whether a log stands beside the database: another program has it open, or crashed.
 fn has_log(path: &Path) -> bool {
-    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    ["-wal", "-journal"].iter().any(|suffix| with_suffix(&resolved, suffix).exists())
+    ["-wal", "-journal"].iter().any(|suffix| with_suffix(path, suffix).exists())
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

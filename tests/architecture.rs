@@ -14,7 +14,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("workspace", &["format", "error", "clock"]),
     ("ops", &["format", "error", "clock", "messages", "workspace"]),
     ("mcp", &["error", "workspace", "ops"]),
-    ("cli", &["format", "error", "clock", "workspace", "ops"]),
+    ("cli", &["format", "error", "clock", "messages", "workspace", "ops"]),
     ("main", &["cli", "mcp", "ops"]),
 ];
 

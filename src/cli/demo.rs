@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::Failure;
-use crate::{ops::Context, workspace};
+use crate::{messages::sample, ops::Context, workspace};
 
 /// A bash procedure as it should be: under the lock, numbering by the headings, in decimal.
 const BASH_WRITER: &str = r#"
@@ -47,11 +47,13 @@ pub(super) fn run(context: &Context) -> Result<(), Failure> {
         let status = writer.wait()?;
         writeln!(out, "The bash loop ended: {status}\n")?;
     }
+    distill(&mut client, context, &folder, &mut out)?;
     // One more event behind the last one of bash.
     client.call(&mut out, "append_event", &json!({"type": "重要事件", "content": "她说今天聊完轻松多了"}))?;
 
-    for file in ["memory/events.md", "memory/mood_state.md", "memory/unresolved.md", "memory/MEMORY.md"] {
-        writeln!(out, "── {file} ──\n{}", fs::read_to_string(folder.join(file))?)?;
+    for name in ["events", "mood_state", "unresolved", "user_profile", "distill_state", "MEMORY"] {
+        let file = format!("memory/{name}.md");
+        writeln!(out, "── {file} ──\n{}", fs::read_to_string(folder.join(&file))?)?;
     }
     let verdict = check_numbers(&folder)?;
     writeln!(out, "{verdict}")?;
@@ -83,6 +85,34 @@ fn converse(client: &mut Client, context: &Context, out: &mut impl io::Write) ->
     )?;
     client.call(out, "add_unresolved", &json!({"text": "和妈妈的争吵还没有和好"}))?;
     client.call(out, "touch_last_active", &json!({}))?;
+    Ok(())
+}
+
+/// The hourly job, as a model would do it over a small chat.
+fn distill(client: &mut Client, context: &Context, folder: &Path, out: &mut impl io::Write) -> Result<(), Failure> {
+    writeln!(out, "An hour later: what was said meanwhile is distilled.\n")?;
+    let chat = [
+        ("user", "我妈的体检结果出来了，没事"),
+        ("assistant", "太好了，这下可以放心了"),
+        ("user", "对了，我搬到杭州了"),
+    ];
+    sample::make(&folder.join("chat.db"), "p2p:demo", &chat, &context.clock.now()).map_err(io::Error::other)?;
+    let session = folder.join("sessions/demo");
+    fs::create_dir_all(&session)?;
+    fs::write(session.join("SESSION_CONTEXT.md"), "- Channel key: p2p:demo\n- DB path: chat.db\n")?;
+    let index = folder.join("memory/MEMORY.md");
+    fs::write(
+        &index,
+        fs::read_to_string(&index)?.replace("initialization_status: pending", "initialization_status: done"),
+    )?;
+
+    let begun = client.call(out, "distill_begin", &json!({}))?;
+    let found = json!({
+        "token": begun.get("token"),
+        "profile": [{"action": "set", "section": "基本信息", "key": "城市", "text": "杭州"}],
+        "events": [{"type": "重要事件", "content": "她妈妈的体检结果没事"}],
+    });
+    client.call(out, "distill_commit", &found)?;
     Ok(())
 }
 
@@ -155,7 +185,8 @@ impl Client {
         answer.get("result").cloned().ok_or_else(|| io::Error::other(format!("the server answered {answer}")))
     }
 
-    fn call(&mut self, out: &mut impl io::Write, tool: &str, arguments: &Value) -> Result<(), Failure> {
+    /// Makes a call, shows it, and answers its result.
+    fn call(&mut self, out: &mut impl io::Write, tool: &str, arguments: &Value) -> Result<Value, Failure> {
         writeln!(out, "→ {tool} {arguments}")?;
         let result = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         let answer = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or("");
@@ -163,7 +194,7 @@ impl Client {
         if result.get("isError") == Some(&Value::Bool(true)) {
             return Err(Failure::Io(io::Error::other(format!("`{tool}` was refused"))));
         }
-        Ok(())
+        Ok(result.get("structuredContent").cloned().unwrap_or_default())
     }
 
     /// Ends the server by closing its input, as clients do.

@@ -201,6 +201,13 @@ impl<'t> Event<'t> {
         self.field(Field::Type).or_else(in_heading).filter(|name| !name.is_empty())
     }
 
+    /// Where a field goes that the event does not have: behind those that come before it.
+    fn place_for(&self, field: Field) -> usize {
+        let is_earlier =
+            |placed: &&PlacedField<'t>| Field::ALL.iter().any(|known| known.name() == placed.name && *known < field);
+        self.fields.iter().rev().find(is_earlier).map_or(self.body_start, |placed| placed.line.end)
+    }
+
     fn placed(&self, field: Field) -> Option<&PlacedField<'t>> {
         self.fields.iter().find(|placed| placed.name == field.name())
     }
@@ -285,7 +292,7 @@ pub fn parse(text: &str) -> Events<'_> {
                         text,
                         heading: line.start..line.end(),
                         body_start: line.next,
-                        fields: Vec::new(),
+                        fields: Vec::with_capacity(Field::ALL.len()),
                     });
                 }
                 None => {
@@ -296,6 +303,9 @@ pub fn parse(text: &str) -> Events<'_> {
         } else if in_event && let (Some((name, value)), Some(event)) = (line.field(), parsed.events.last_mut()) {
             event.fields.push(PlacedField { name, line: line.start..line.next, value });
         }
+    }
+    if parsed.events.is_sorted_by(|earlier, later| earlier.number < later.number) {
+        return parsed;
     }
     let mut lines_of: HashMap<u64, usize> = HashMap::with_capacity(parsed.events.len());
     for event in &parsed.events {
@@ -346,42 +356,45 @@ pub fn append_last_active(document: &mut Document, minute: &str) -> bool {
     !stands
 }
 
-/// Sets fields of an event, `None` to drop one, and answers which of them changed.
-///
-/// `find` chooses the event; the present text is read again for each field.
-pub fn set_fields(document: &mut Document, index: usize, changes: &[(Field, Option<String>)]) -> Vec<Field> {
+/// Sets fields of an event of the document's present text, `None` to drop one, and answers which of
+/// them changed.
+pub fn set_fields(document: &mut Document, event: &Event<'_>, changes: &[(Field, Option<String>)]) -> Vec<Field> {
+    let mut changes: Vec<_> = changes.iter().collect();
+    changes.sort_by_key(|(field, _)| *field);
     let mut changed = Vec::new();
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (field, value) in changes {
-        let text = document.text().to_owned();
-        let parsed = parse(&text);
-        let Some(event) = parsed.events.get(index) else { continue };
-        let anchor = Anchor::Entry(event.heading_line().to_owned());
         match (event.placed(*field), value) {
             (Some(placed), Some(value)) => {
                 let value = escape(value);
-                if slice(&text, placed.value.clone()) == value {
+                if slice(event.text, placed.value.clone()) == value {
                     continue;
                 }
-                document.replace_in_line(placed.value.clone(), &value, anchor);
+                edits.push((placed.value.clone(), value));
             }
-            (Some(placed), None) => document.replace(placed.line.clone(), "", anchor),
+            (Some(placed), None) => edits.push((placed.line.clone(), String::new())),
             (None, Some(value)) => {
-                let earlier = event
-                    .fields
-                    .iter()
-                    .rev()
-                    .find(|placed| Field::ALL.iter().any(|known| known.name() == placed.name && known < field));
-                let at = earlier.map_or(event.body_start, |placed| placed.line.end);
-                let mut line = field.line(value);
+                let at = event.place_for(*field);
+                let line = field.line(value);
                 // The file's last line may lack its newline.
-                if !slice(&text, 0..at).ends_with('\n') {
-                    line = format!("\n{}", line.trim_end());
-                }
-                document.insert_lines(at, &line, anchor);
+                let is_open = !slice(event.text, 0..at).ends_with('\n');
+                edits.push((at..at, if is_open { format!("\n{}", line.trim_end()) } else { line }));
             }
             (None, None) => continue,
         }
         changed.push(*field);
+    }
+    // From the end to the beginning, so that the places in front stay right.
+    edits.sort_by_key(|(place, _)| place.start);
+    for (place, new) in edits.into_iter().rev() {
+        let anchor = Anchor::Entry(event.heading_line().to_owned());
+        if place.is_empty() && new.contains('\n') {
+            document.insert_lines(place.start, &new, anchor);
+        } else if new.is_empty() {
+            document.replace(place, "", anchor);
+        } else {
+            document.replace_in_line(place, &new, anchor);
+        }
     }
     changed
 }

@@ -89,6 +89,8 @@ pub(crate) struct Lines<'t> {
     text: &'t str,
     at: usize,
     hidden_until: usize,
+    /// Where the next `<!--` is, searched once and not for each line.
+    next_comment: usize,
     backtick_closers: Vec<Closer>,
     tilde_closers: Vec<Closer>,
 }
@@ -99,6 +101,7 @@ pub(crate) fn lines(text: &str) -> Lines<'_> {
         text,
         at: if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 },
         hidden_until: 0,
+        next_comment: find_from(text, 0, "<!--"),
         backtick_closers: closers(text, '`'),
         tilde_closers: closers(text, '~'),
     }
@@ -147,19 +150,25 @@ impl Lines<'_> {
 
     /// Hides what closed comments that begin between `from` and `until` cover.
     fn hide_comments(&mut self, from: usize, until: usize) {
-        let bytes = self.text.as_bytes();
-        let mut from = from;
-        while let Some(line) = bytes.get(from..until) {
-            let Some(open) = memmem::find(line, b"<!--") else { return };
-            let inside = from + open + 4;
-            let rest = bytes.get(inside..).unwrap_or(&[]);
+        if self.next_comment < from {
+            self.next_comment = find_from(self.text, from, "<!--");
+        }
+        while self.next_comment < until {
+            let inside = self.next_comment + "<!--".len();
+            self.next_comment = find_from(self.text, inside, "<!--");
             // A comment that meets another opening mark first counts as never closed.
-            let body = rest.get(..memmem::find(rest, b"<!--").unwrap_or(rest.len())).unwrap_or(&[]);
-            let closed = memmem::find(body, b"-->");
-            from = closed.map_or(inside, |end| inside + end + 3);
-            self.hidden_until = self.hidden_until.max(closed.map_or(0, |_| from));
+            let close = slice(self.text, inside..self.next_comment).find("-->");
+            if let Some(len) = close {
+                self.hidden_until = inside + len + "-->".len();
+            }
         }
     }
+}
+
+/// Where something is next, or the end of the text.
+fn find_from(text: &str, from: usize, wanted: &str) -> usize {
+    let rest = slice(text, from.min(text.len())..text.len());
+    memmem::find(rest.as_bytes(), wanted.as_bytes()).map_or(text.len(), |at| from + at)
 }
 
 /// The last line of a text, if it has any. Its visibility is not looked at.

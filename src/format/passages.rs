@@ -32,6 +32,8 @@ pub fn of(file: MemoryFile, text: &str) -> Vec<Passage> {
         MemoryFile::Events => events(text),
         MemoryFile::Unresolved => worries(text),
         MemoryFile::LifeLog => entries(text),
+        // The items of the index only repeat the events.
+        MemoryFile::Index => lines(text).into_iter().filter(|passage| !passage.text.starts_with("- [E")).collect(),
         _ => lines(text),
     }
 }

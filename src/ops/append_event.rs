@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, Tool, Write, date, event_file, optional_date, optional_text, text};
+use super::{Effect, Operation, Tool, Write, date, event_file, optional_date, optional_text, stars, text};
 use crate::{
     error::{Error, Result},
     format::{
@@ -29,7 +29,7 @@ pub(super) struct Params {
     content: String,
     /// Strength of the feeling, 1 (slight) to 5 (overwhelming). 情绪事件 must have it, only they do.
     #[schemars(range(min = 1, max = 5))]
-    intensity: Option<u8>,
+    intensity: Option<i64>,
     /// How the user was then. ≤ 2,000 characters.
     user_state: Option<String>,
     /// How to come back to it. ≤ 2,000 characters.
@@ -70,8 +70,8 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, refuse_tw
     for warning in superfluous {
         transaction.warn(warning);
     }
-    let standing = event_file::open(transaction)?;
-    let standing = events::parse(&standing);
+    let text = event_file::open(transaction)?;
+    let mut standing = events::parse(&text);
     if let Some(twin) = standing.open_twin(&event) {
         if refuse_twin {
             return Err(Error::Duplicate { id: twin.id() });
@@ -82,8 +82,12 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, refuse_tw
         ));
     }
     let number = event_file::next_number(transaction, &standing)?;
-    events::append(transaction.document(MemoryFile::Events)?, number, &event);
-    event_file::refresh_index(transaction)?;
+    let document = transaction.document(MemoryFile::Events)?;
+    events::append(document, number, &event);
+    // Of a long file, only what was added is read again.
+    let added = document.text().get(text.len()..).unwrap_or("").to_owned();
+    standing.events.extend(events::parse(&added).events);
+    event_file::show_in_index(transaction, &standing)?;
     Ok(Reply { id: id('E', number) })
 }
 
@@ -93,7 +97,7 @@ fn new_event(params: Params, transaction: &Transaction<'_>) -> Result<(NewEvent,
     let mut superfluous = Vec::new();
     let mut fields = vec![(Field::Content, text("content", &params.content)?)];
     match params.intensity {
-        Some(intensity) if is_emotional => fields.push((Field::Intensity, events::stars(intensity))),
+        Some(intensity) if is_emotional => fields.push((Field::Intensity, stars(intensity)?)),
         None if is_emotional => {
             let expected = "how strong the feeling was, 1 to 5, for a 情绪事件".to_owned();
             return Err(Error::MissingArgument { place: "intensity".to_owned(), expected });

@@ -9,6 +9,7 @@ use super::{
     fade_unresolved,
 };
 use crate::{
+    clock::Moment,
     error::{Error, Result},
     format::{
         MemoryFile,
@@ -105,11 +106,13 @@ impl Operation for DistillBegin {
 impl Beside for DistillBegin {
     fn run(params: Params, context: &Context) -> Result<(Reply, Vec<String>)> {
         let workspace = Workspace::find(&context.location)?;
+        // Before the lock is held: the token runs out first.
+        let began = context.clock.now();
         match context.distillation.hold(&workspace, std::time::Duration::ZERO) {
             Err(Error::LockTimeout { .. }) => return Ok((Reply::skipped(Skip::AlreadyRunning), Vec::new())),
             held => held?,
         }
-        let begun = begin(&workspace, context, params.limit.map_or(MESSAGES, usize::from));
+        let begun = begin(&workspace, context, &began, params.limit.map_or(MESSAGES, usize::from));
         if !matches!(&begun, Ok((Reply { token: Some(_), .. }, _))) {
             context.distillation.release();
         }
@@ -117,7 +120,7 @@ impl Beside for DistillBegin {
     }
 }
 
-fn begin(workspace: &Workspace, context: &Context, limit: usize) -> Result<(Reply, Vec<String>)> {
+fn begin(workspace: &Workspace, context: &Context, began: &Moment, limit: usize) -> Result<(Reply, Vec<String>)> {
     let (found, warnings) = workspace.read(&context.clock, |reading| {
         let today = reading.now().date();
         let is_scan_due = fade_unresolved::is_due(reading.document(MemoryFile::DistillState)?.text(), today);
@@ -132,7 +135,7 @@ fn begin(workspace: &Workspace, context: &Context, limit: usize) -> Result<(Repl
     };
     let now = context.clock.now();
     let (message_id, row) = found.page.last.clone().unwrap_or_default();
-    let lease_seconds = i64::try_from(context.distillation.lease_time.as_secs()).unwrap_or(i64::MAX);
+    let lease_ms = i64::try_from(context.distillation.lease_time.as_millis()).unwrap_or(i64::MAX);
     let lease = Lease {
         token: distillation::new_token(),
         seen: found.state.lines,
@@ -140,7 +143,7 @@ fn begin(workspace: &Workspace, context: &Context, limit: usize) -> Result<(Repl
         message_id,
         row,
         timestamp: found.timestamp.exact(),
-        expires_at: now.timestamp().as_second().saturating_add(lease_seconds),
+        expires_at_ms: began.timestamp().as_millisecond().saturating_add(lease_ms),
     };
     workspace.keep_lease(&lease)?;
     let messages = found.page.messages.into_iter().map(|message| Said {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    format::{MemoryFile, distill_state, index, summary},
+    format::{MemoryFile, distill_state, index, summary, text::enumerate},
     workspace::{Lease, Transaction, Wait, Workspace},
 };
 
@@ -92,7 +92,12 @@ fn commit(facts: Facts, lease: &Lease, transaction: &mut Transaction<'_>) -> Res
     }
     event_file::open(transaction)?;
     let Recorded { events, unresolved, skipped } = record_conversation::record(facts, transaction, true)?;
-    let faded = fade_unresolved::apply(false, transaction)?.faded;
+    let fade_unresolved::Reply { faded, unanchored, .. } = fade_unresolved::apply(false, transaction)?;
+    if !unanchored.is_empty() {
+        let ids = enumerate(&unanchored, ", ");
+        transaction
+            .warn(format!("{ids} never fade: the life log entry that touched them has no day; touch_unresolved helps"));
+    }
     event_file::refresh_index(transaction)?;
     distill_state::advance(transaction.document(MemoryFile::DistillState)?, &lease.cursor(), &is_usable);
 

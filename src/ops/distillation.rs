@@ -17,7 +17,7 @@ use crate::{
         distill_state::{self, Cursor, State},
         index,
     },
-    messages::{Chat, Page, Since, Unavailable},
+    messages::{self, Chat, Message, Page, Since, Unavailable},
     workspace::{Hold, Reading, Workspace},
 };
 
@@ -27,6 +27,8 @@ pub const LEASE_SECONDS: u64 = 15 * 60;
 const PENDING_COUNTED: usize = 200;
 /// How far back the first distillation looks.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_hours(24);
+/// How large the user's messages of the last seven days may be together, in bytes.
+const SAID_BYTES: usize = 2_500;
 /// How far ahead of the clock a timestamp may be.
 const AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
@@ -108,7 +110,7 @@ pub(super) struct Found {
     /// What the watermark will be, in the user's zone.
     pub(super) timestamp: Moment,
     /// The user's messages of the last seven days, if they were asked for.
-    pub(super) said: Vec<crate::messages::Message>,
+    pub(super) said: Vec<Message>,
 }
 
 /// Whether a value of `timestamp:` can be taken as one.
@@ -150,15 +152,14 @@ pub(super) fn look(
         );
     }
     let channel = context.channel_key;
-    let read = || -> Result<(Page, Since, Vec<crate::messages::Message>), Unavailable> {
-        let chat = Chat::open(&db_path, &channel, &now)?;
-        let since = since(&chat, &state, &channel, watermark, &now)?;
+    let week_ago = now.timestamp().checked_sub(SignedDuration::from_hours(7 * 24)).unwrap_or(Timestamp::MIN);
+    let read = messages::read(&db_path, &channel, &now, |chat| {
+        let since = since(chat, &state, &channel, watermark, &now)?;
         let page = chat.page(&since, limit)?;
-        let week_ago = now.timestamp().checked_sub(SignedDuration::from_hours(7 * 24)).unwrap_or(Timestamp::MIN);
-        let said = if wants_week { chat.said_by_user(week_ago, 2_500)? } else { Vec::new() };
+        let said = if wants_week { chat.said_by_user(week_ago, SAID_BYTES)? } else { Vec::new() };
         Ok((page, since, said))
-    };
-    let (page, since, said) = match read() {
+    });
+    let (page, since, said) = match read {
         Ok(read) => read,
         Err(error) => {
             tracing::warn!(%error, "no distillation");
@@ -220,7 +221,7 @@ pub(super) fn lease_of(workspace: &Workspace, token: &str, now: &Moment) -> Resu
     let lease = lease.ok_or(Error::TokenInvalid {
         reason: "is not that of the last distillation: it was committed, aborted or overtaken",
     })?;
-    if lease.expires_at < now.timestamp().as_second() {
+    if lease.expires_at_ms <= now.timestamp().as_millisecond() {
         return Err(Error::TokenInvalid { reason: "has run out" });
     }
     Ok(lease)

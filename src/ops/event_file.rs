@@ -70,16 +70,20 @@ pub(super) fn free_behind(largest: u64, letter: char, path: impl FnOnce() -> Res
 
 /// Makes the index show the events as they are now, and tells what is odd about them.
 pub(super) fn refresh_index(transaction: &mut Transaction<'_>) -> Result<()> {
-    let today = transaction.now().date();
     let text = transaction.text(MemoryFile::Events)?;
-    let events = events::parse(&text);
+    show_in_index(transaction, &events::parse(&text))
+}
+
+/// The same, of events that were read already.
+pub(super) fn show_in_index(transaction: &mut Transaction<'_>, events: &Events<'_>) -> Result<()> {
+    let today = transaction.now().date();
     let due_dates = events::unusable_due_dates(events.events.iter().filter(|event| event.is_open()));
     for problem in named(events.problems.iter().map(ToString::to_string).chain(due_dates).collect()) {
         transaction.warn(problem);
     }
     let index = transaction.document(MemoryFile::Index)?;
     let is_new = index.text().is_empty();
-    if !index::refresh(index, &events, today) && !is_new {
+    if !index::refresh(index, events, today) && !is_new {
         transaction.warn("`MEMORY.md` had no block `最近未解决事项`; one was added at its end");
     }
     Ok(())

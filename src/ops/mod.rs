@@ -335,6 +335,14 @@ fn optional_text(place: &str, raw: Option<&str>) -> Result<Option<String>> {
     raw.map(|raw| text(place, raw)).transpose()
 }
 
+/// Stars for an intensity.
+fn stars(intensity: i64) -> Result<String> {
+    let count = u8::try_from(intensity).ok().filter(|count| (1..=5).contains(count));
+    let count =
+        count.ok_or_else(|| Error::invalid("intensity", format!("`{intensity}`"), "a whole number from 1 to 5"))?;
+    Ok(format::events::stars(count))
+}
+
 /// A day, written `YYYY-MM-DD`.
 fn date(place: &str, raw: &str) -> Result<Date> {
     let raw = raw.trim();

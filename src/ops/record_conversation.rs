@@ -133,10 +133,9 @@ pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins
     let mut recorded = Recorded::default();
     let skipped = &mut recorded.skipped;
     each("persona_corrections", facts.persona_corrections, skipped, |item| CorrectPersona::run(item, transaction))?;
-    for (index, detail) in facts.persona_details.into_iter().enumerate() {
-        let added = AddPersonaDetail::run(add_persona_detail::Params { detail }, transaction);
-        added.map_err(|error| error.placed(|_| format!("persona_details[{index}]")))?;
-    }
+    each("persona_details", facts.persona_details, skipped, |detail| {
+        AddPersonaDetail::run(add_persona_detail::Params { detail }, transaction)
+    })?;
     let mut fresh = Vec::new();
     each("profile", facts.profile, skipped, |item| update_profile::apply(item, transaction, &mut fresh))?;
     each("event_updates", facts.event_updates, skipped, |item| UpdateEvent::run(item, transaction))?;
@@ -148,6 +147,11 @@ pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins
     Ok(recorded)
 }
 
+/// How many items a list may have.
+const ITEMS: usize = 200;
+/// How large all that was skipped may grow in an answer, in bytes.
+const SKIPPED_BYTES: usize = 16_000;
+
 /// Does each item of a list. What only the state of the files forbids is left out and noted; anything
 /// else refuses the whole call, naming the item's place.
 fn each<P, R>(
@@ -156,20 +160,24 @@ fn each<P, R>(
     skipped: &mut Vec<Skipped>,
     mut run: impl FnMut(P) -> Result<R>,
 ) -> Result<Vec<R>> {
+    if items.len() > ITEMS {
+        let expected = format!("at most {ITEMS}; the rest goes into a call of its own");
+        return Err(Error::invalid(name, format!("a list of {} items", items.len()), expected));
+    }
     let mut replies = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
         let place = format!("{name}[{index}]");
         match run(item) {
             Ok(reply) => replies.push(reply),
-            Err(error) if error.is_about_state() => skipped.push(Skipped::new(place, &error)),
+            Err(error) if error.is_about_state() => {
+                let bytes: usize = skipped.iter().map(|skipped| skipped.message.len()).sum();
+                let message = if bytes < SKIPPED_BYTES { error.to_string() } else { "as those before".to_owned() };
+                skipped.push(Skipped { place, code: error.code(), message });
+            }
+            // A detail is a text and no object: its place is that of the item.
+            Err(error) if name == "persona_details" => return Err(error.placed(|_| place)),
             Err(error) => return Err(error.placed(|inner| format!("{place}.{inner}"))),
         }
     }
     Ok(replies)
-}
-
-impl Skipped {
-    fn new(place: String, error: &Error) -> Self {
-        Self { place, code: error.code(), message: error.to_string() }
-    }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, Tool, Write, event_file, id_number, optional_date, text};
+use super::{Effect, Operation, Tool, Write, event_file, id_number, optional_date, stars, text};
 use crate::{
     error::{Error, Result},
     format::{
@@ -34,7 +34,7 @@ pub(super) struct Params {
     content: Option<String>,
     /// 1 to 5; only 情绪事件.
     #[schemars(range(min = 1, max = 5))]
-    intensity: Option<u8>,
+    intensity: Option<i64>,
     /// The user's state. ≤ 2,000 characters.
     user_state: Option<String>,
     /// The next step. ≤ 2,000 characters.
@@ -78,7 +78,7 @@ impl Write for UpdateEvent {
         let mut changes = changes(&params)?;
         let standing = event_file::open(transaction)?;
         let standing = events::parse(&standing);
-        let (index, event) = choose(&standing, number, date)?;
+        let event = choose(&standing, number, date)?;
         let is_emotional = event.event_type().as_deref() == Some(EventType::情绪事件.as_str());
         let is_promise = event.event_type().as_deref() == Some(EventType::约定.as_str());
         changes.retain_mut(|(field, value)| match field {
@@ -96,7 +96,7 @@ impl Write for UpdateEvent {
             }
             _ => true,
         });
-        let changed = events::set_fields(transaction.document(MemoryFile::Events)?, index, &changes);
+        let changed = events::set_fields(transaction.document(MemoryFile::Events)?, event, &changes);
         event_file::refresh_index(transaction)?;
         Ok(Reply { id: id('E', number), changed: changed.into_iter().map(argument).collect() })
     }
@@ -127,7 +127,9 @@ fn changes(params: &Params) -> Result<Vec<(Field, Option<String>)>> {
             changes.push((field, Some(text(argument(field), raw)?)));
         }
     }
-    changes.extend(params.intensity.map(|intensity| (Field::Intensity, Some(events::stars(intensity)))));
+    if let Some(intensity) = params.intensity {
+        changes.push((Field::Intensity, Some(stars(intensity)?)));
+    }
     changes.extend(params.status.map(|status| (Field::Status, Some(status.as_str().to_owned()))));
     let due_date = optional_date("due_date", params.due_date.as_deref())?;
     changes.extend(due_date.map(|due| (Field::DueDate, Some(due.to_string()))));
@@ -153,20 +155,15 @@ fn changes(params: &Params) -> Result<Vec<(Field, Option<String>)>> {
 }
 
 /// The one event that is meant.
-fn choose<'e, 't>(
-    events: &'e Events<'t>,
-    number: u64,
-    date: Option<jiff::civil::Date>,
-) -> Result<(usize, &'e Event<'t>)> {
-    let of_number = events.events.iter().enumerate().filter(|(_, event)| event.number == number);
-    let candidates: Vec<_> =
-        of_number.filter(|(_, event)| date.is_none_or(|date| event.date() == Some(date))).collect();
+fn choose<'e, 't>(events: &'e Events<'t>, number: u64, date: Option<jiff::civil::Date>) -> Result<&'e Event<'t>> {
+    let of_number = events.events.iter().filter(|event| event.number == number);
+    let candidates: Vec<_> = of_number.filter(|event| date.is_none_or(|date| event.date() == Some(date))).collect();
     let what = || match date {
         Some(date) => format!("event `{}` of {date}", id('E', number)),
         None => format!("event `{}`", id('E', number)),
     };
     match candidates.as_slice() {
-        [(index, event)] => Ok((*index, *event)),
+        [event] => Ok(*event),
         [] => {
             let newest = events.largest();
             let expected = if newest == 0 {
@@ -177,7 +174,7 @@ fn choose<'e, 't>(
             Err(Error::NotFound { what: what(), expected })
         }
         many => {
-            let places: Vec<_> = many.iter().map(|(_, event)| format!("line {} of `events.md`", event.line)).collect();
+            let places: Vec<_> = many.iter().map(|event| format!("line {} of `events.md`", event.line)).collect();
             Err(Error::Ambiguous { what: what(), count: many.len(), places: enumerate(&places, ", ") })
         }
     }

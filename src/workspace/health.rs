@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CONFLICTS, JOURNAL, LOCK, MEMORY, Workspace, disk, journal::Journal};
+use super::{CONFLICTS, JOURNAL, LOCK, Workspace, disk, journal::Journal, lease::LEASE};
 use crate::{
     error::Result,
     format::{MemoryFile, document::Document},
@@ -74,7 +74,7 @@ impl Workspace {
                 "any call that writes brings it to its end",
             );
         }
-        for path in self.leftovers()? {
+        for path in self.leftovers() {
             found(path, "is the copy of a change that was not finished".to_owned(), "`doctor --fix` removes it");
         }
         let conflicts = self.root.join(CONFLICTS);
@@ -104,21 +104,23 @@ impl Workspace {
     ///
     /// `io` if the disk refuses.
     pub fn clear_leftovers(&self) -> Result<()> {
-        for path in self.leftovers()? {
+        for path in self.leftovers() {
             disk::remove(&path)?;
         }
         disk::remove(&self.path_of(CONFLICTS)?)
     }
 
-    fn leftovers(&self) -> Result<Vec<PathBuf>> {
+    /// The copies that stand beside our own files; nobody else's.
+    fn leftovers(&self) -> Vec<PathBuf> {
+        let files = MemoryFile::ALL.map(MemoryFile::path).into_iter().chain([CONFLICTS, LEASE]);
         let mut leftovers = Vec::new();
-        for folder in [self.root.clone(), self.root.join(MEMORY)] {
-            let names = disk::names_in(&folder)?;
-            let is_copy =
-                |name: &String| name.strip_prefix('.').is_some_and(|rest| rest.strip_suffix(".new").is_some());
-            leftovers.extend(names.into_iter().filter(is_copy).map(|name| folder.join(name)));
+        for name in files {
+            let Ok(path) = self.path_of(name) else { continue };
+            let copy = disk::copy_of(&path);
+            if copy.is_file() {
+                leftovers.push(copy);
+            }
         }
-        leftovers.sort();
-        Ok(leftovers)
+        leftovers
     }
 }

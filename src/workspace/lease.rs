@@ -20,7 +20,7 @@ use crate::{
 };
 
 const DISTILL_LOCK: &str = ".distill.lock";
-const LEASE: &str = ".distill_lease";
+pub(super) const LEASE: &str = ".distill_lease";
 
 /// What a distillation may commit, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +37,8 @@ pub struct Lease {
     pub row: i64,
     /// The timestamp to write.
     pub timestamp: String,
-    /// When it runs out, in Unix seconds.
-    pub expires_at: i64,
+    /// When it runs out, in Unix milliseconds.
+    pub expires_at_ms: i64,
 }
 
 impl Lease {

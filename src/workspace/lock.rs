@@ -55,11 +55,14 @@ impl Lock {
         let began = Instant::now();
         let mut pause = Duration::from_micros(100);
         loop {
-            if let Some(lock) = Self::try_acquire(path)? {
+            let found = Self::try_acquire(path)?;
+            let waited = began.elapsed();
+            // A call that was cancelled while it waited is not done, though the lock is free by now.
+            let is_cancelled = wait.cancel.is_cancelled();
+            if let Some(lock) = found.filter(|_| !is_cancelled) {
                 return Ok(lock);
             }
-            let waited = began.elapsed();
-            if waited >= wait.limit || wait.cancel.is_cancelled() {
+            if waited >= wait.limit || is_cancelled {
                 return Err(Error::LockTimeout { path: path.to_owned(), waited_ms: waited.as_millis() });
             }
             // A blocking flock could be neither limited nor cancelled.
