@@ -27,6 +27,7 @@ mod lock;
 mod mood;
 mod protocol;
 mod read_memory;
+mod readme;
 mod schemas;
 mod support;
 mod unresolved;
