@@ -210,19 +210,19 @@ impl<'w> Transaction<'w> {
             return Ok(Commit::Overtaken(path));
         }
         let mut applied = Vec::new();
-        let end =
-            journal.write(plans.iter().map(Plan::record).collect()).and_then(|()| apply_all(&plans, &mut applied));
-        if let Ok(None) = end {
-            return Ok(Commit::Applied(applied));
-        }
-        // Nothing was written, or what was written is taken back.
+        let written = journal.write(plans.iter().map(Plan::record).collect());
+        let outcome = match written.and_then(|()| apply_all(&plans, &mut applied)) {
+            Ok(None) => return Ok(Commit::Applied(applied)),
+            Ok(Some(overtaken)) => Ok(Commit::Overtaken(overtaken)),
+            Err(error) => Err(error),
+        };
         drop(applied);
         let mut taken_back = Ok(());
         for plan in plans.iter().rev().filter(|plan| plan.begun.get()) {
             taken_back = plan.take_back().and(taken_back);
         }
         taken_back.and_then(|()| journal.end(End::Void))?;
-        end.map(|path| path.map_or(Commit::Unchanged, Commit::Overtaken))
+        outcome
     }
 }
 
@@ -281,9 +281,13 @@ impl<'t> Plan<'t> {
         self.document.bytes()
     }
 
+    /// Whether the journal can hold the whole new text; if not, a copy of it is synced first.
+    fn fits_journal(&self) -> bool {
+        self.document.is_valid_utf8() && self.after().len() <= TEXT_IN_JOURNAL
+    }
+
     fn record(&self) -> FileChange {
-        let is_kept =
-            self.append_to.is_none() && self.document.is_valid_utf8() && self.after().len() <= TEXT_IN_JOURNAL;
+        let is_kept = self.append_to.is_none() && self.fits_journal();
         FileChange {
             file: self.file,
             before: self.before.as_deref().map(Digest::of),
@@ -301,10 +305,7 @@ impl<'t> Plan<'t> {
                 let file = file.try_clone().map_err(disk::failed("open", self.path))?;
                 apply::append(self.path, file, added)
             }
-            _ => {
-                let is_kept = self.document.is_valid_utf8() && self.after().len() <= TEXT_IN_JOURNAL;
-                apply::replace(self.path, self.after(), !is_kept)
-            }
+            _ => apply::replace(self.path, self.after(), !self.fits_journal()),
         }
     }
 
