@@ -200,7 +200,7 @@ impl Error {
             Self::InvalidArgument { .. } => "nothing was written; correct this argument and call again",
             Self::UnknownArgument { .. } => "nothing was written; leave it out or use one of the names above",
             Self::MissingArgument { .. } => "nothing was written; call again with this argument",
-            Self::NotFound { .. } => "nothing was written; look at what there is with the reading tools and call again",
+            Self::NotFound { .. } => "look at what there is with the reading tools and call again; nothing was written",
             Self::Ambiguous { .. } => {
                 "nothing was written; say more exactly which one is meant: an event by its `date`, a text by more of it"
             }

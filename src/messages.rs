@@ -33,7 +33,8 @@ const BEHIND: &str = "SELECT m.rowid, m.id, m.role, m.content, m.created_at \
     ORDER BY m.rowid";
 
 const ROW_OF: &str = "SELECT m.rowid FROM messages m JOIN sessions s ON m.session_id = s.id \
-    WHERE s.channel_key = ?1 COLLATE BINARY AND CAST(m.id AS TEXT) = ?2 LIMIT 1";
+    WHERE s.channel_key = ?1 COLLATE BINARY AND (m.id = ?2 OR m.id = CAST(?2 AS INTEGER)) AND CAST(m.id AS TEXT) = ?2 \
+    LIMIT 1";
 
 const BY_USER: &str = "SELECT m.rowid, m.id, m.role, m.content, m.created_at \
     FROM messages m JOIN sessions s ON m.session_id = s.id \
@@ -178,24 +179,20 @@ impl Chat<'_> {
         Ok(page)
     }
 
-    /// What the user said after an instant, the newest first, as far as it fits.
+    /// What the user said after an instant, the newest first, `limit` messages at most.
     ///
     /// # Errors
     ///
     /// If the database cannot be read.
-    pub fn said_by_user(&self, since: Timestamp, max_bytes: usize) -> Result<Vec<Message>, Unavailable> {
+    pub fn said_by_user(&self, since: Timestamp, limit: usize) -> Result<Vec<Message>, Unavailable> {
         let mut said = Vec::new();
-        let mut bytes = 0;
         let mut statement = self.connection.prepare(BY_USER)?;
         let mut rows = statement.query([self.channel])?;
-        while let Some(row) = rows.next()? {
+        while said.len() < limit
+            && let Some(row) = rows.next()?
+        {
             let at = self.instant(row.get_ref(4)?).filter(|at| *at > since);
-            let Some(message) = message(row, at)? else { continue };
-            bytes += message.json_len();
-            if bytes > max_bytes {
-                break;
-            }
-            said.push(message);
+            said.extend(message(row, at)?);
         }
         Ok(said)
     }

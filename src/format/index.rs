@@ -84,6 +84,7 @@ pub fn items(text: &str) -> Vec<String> {
 pub fn initialization_status(text: &str) -> &str {
     let mut values = text.lines().filter_map(|line| line.trim_start().strip_prefix("initialization_status"));
     let value = values.find_map(|rest| rest.trim_start().strip_prefix([':', '：'])).unwrap_or("");
+    let value = value.split('#').next().unwrap_or("");
     value.split_whitespace().next().unwrap_or("").trim_matches(['`', '"', '\'', '*'])
 }
 

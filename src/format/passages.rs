@@ -33,7 +33,7 @@ pub fn of(file: MemoryFile, text: &str) -> Vec<Passage> {
         MemoryFile::Unresolved => worries(text),
         MemoryFile::LifeLog => entries(text),
         // The items of the index only repeat the events.
-        MemoryFile::Index => lines(text).into_iter().filter(|passage| !passage.text.starts_with("- [E")).collect(),
+        MemoryFile::Index => lines(text).into_iter().filter(|passage| !passage.text.starts_with("[E")).collect(),
         _ => lines(text),
     }
 }
@@ -88,6 +88,22 @@ fn entries(text: &str) -> Vec<Passage> {
     found
 }
 
+/// What a line says: without bullet, comments and escapes; `None` if it says nothing.
+fn said(line: &markdown::Line<'_>) -> Option<String> {
+    if !line.visible || line.is_rule() {
+        return None;
+    }
+    let mut rest = line.bullet().unwrap_or(line.text);
+    let mut text = String::new();
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        text.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    let text = text.trim();
+    (!text.is_empty()).then(|| unescape(text).into_owned())
+}
+
 fn lines(text: &str) -> Vec<Passage> {
     let mut section: Option<&str> = None;
     let mut date = None;
@@ -96,7 +112,7 @@ fn lines(text: &str) -> Vec<Passage> {
         if let Some((_, heading)) = line.heading() {
             section = Some(heading);
             date = leading_date(heading);
-        } else if line.visible && !line.is_blank() && !line.is_rule() {
+        } else if let Some(text) = said(&line) {
             // A detail of the character carries its own day, as `[2026-04-13]`.
             let own = line.text.split_once('[').and_then(|(_, rest)| leading_date(rest));
             found.push(Passage {
@@ -104,7 +120,7 @@ fn lines(text: &str) -> Vec<Passage> {
                 section: section.map(str::to_owned),
                 line: number,
                 date: own.or(date),
-                text: unescape(line.text.trim()).into_owned(),
+                text,
             });
         }
     }

@@ -141,7 +141,8 @@ pub fn correct(document: &mut Document, old: &str, new: &str) -> Result<usize, R
     let (before, after) = (slice(line.text, 0..place.start), slice(line.text, place.end..line.text.len()));
     let corrected = format!("{before}{}{after}", escape(new));
     let marks_kept = marks(&corrected) == marks(before) + marks(after);
-    if !marks_kept || kind(&corrected) != kind(line.text) {
+    let reads_right = unescape(&corrected) == format!("{}{new}{}", unescape(before), unescape(after));
+    if !marks_kept || !reads_right || kind(&corrected) != kind(line.text) {
         return Err(Refusal::Forges);
     }
     document.replace(line.start..line.end(), &corrected, Anchor::Line);

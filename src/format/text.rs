@@ -132,6 +132,23 @@ pub fn cut(text: &str, limit: usize) -> Option<&str> {
     text.get(..end)
 }
 
+/// So many user-perceived characters of a text, around the first place where one of the words stands.
+///
+/// The words are search keys.
+#[must_use]
+pub fn excerpt(text: &str, words: &[String], limit: usize) -> String {
+    let Some(start) = cut(text, limit) else { return text.to_owned() };
+    let is_shown = |text: &str| words.iter().any(|word| search_key(text).contains(word));
+    if is_shown(start) {
+        return format!("{start}…");
+    }
+    let graphemes: Vec<&str> = text.graphemes(true).collect();
+    let windows = graphemes.windows(limit).enumerate().step_by(limit / 2);
+    let shown = windows.map(|(_, window)| window.concat()).find(|window| is_shown(window));
+    let end = || graphemes.get(graphemes.len().saturating_sub(limit)..).unwrap_or(&[]).concat();
+    format!("…{}…", shown.unwrap_or_else(end))
+}
+
 /// A form in which texts are equal that differ only in white space, width, case, zero-width
 /// characters or trailing punctuation.
 #[must_use]

@@ -63,6 +63,7 @@ pub struct Worry {
     pub text: String,
     /// The line of the file, from 1.
     pub line: usize,
+    /// The line, and indented ones below it that belong to it.
     place: Range<usize>,
     raw: String,
 }
@@ -132,8 +133,9 @@ fn worry_id(line: &Line<'_>) -> Option<(char, u64, String)> {
 /// Reads the worries, in the order in which they stand.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Worry> {
-    let mut worries = Vec::new();
+    let mut worries: Vec<Worry> = Vec::new();
     let mut faded_below = None;
+    let mut in_worry = false;
     for (line, number_of_line) in markdown::lines(text).zip(1..) {
         if let Some((level, heading)) = line.heading() {
             if heading.contains(FADED) {
@@ -141,7 +143,9 @@ pub fn parse(text: &str) -> Vec<Worry> {
             } else if faded_below.is_some_and(|faded| level <= faded) {
                 faded_below = None;
             }
+            in_worry = false;
         } else if let Some((letter, number, text)) = worry_id(&line) {
+            in_worry = true;
             worries.push(Worry {
                 letter,
                 number,
@@ -151,9 +155,18 @@ pub fn parse(text: &str) -> Vec<Worry> {
                 place: line.start..line.next,
                 raw: line.text.to_owned(),
             });
+        } else if let Some(worry) = worries.last_mut().filter(|_| in_worry && is_continuation(&line)) {
+            worry.place.end = line.next;
+        } else {
+            in_worry = false;
         }
     }
     worries
+}
+
+/// An indented line below a bullet.
+fn is_continuation(line: &Line<'_>) -> bool {
+    line.text.starts_with([' ', '\t']) && !line.is_blank()
 }
 
 /// The largest number of a letter, faded worries included; 0 if there is none.
@@ -237,7 +250,10 @@ fn with_mark(line: &str, name: &str, value: &str) -> String {
 /// Moves a worry to the end of the faded ones, with the words by which it closed if there are any.
 pub fn fade(document: &mut Document, worry: &Worry, resolved_by: Option<&str>) {
     let reason = resolved_by.map(|words| format!(" resolved_by: \"{}\"", escape_worry(&words.replace('"', "”"))));
-    let line = format!("{}{}\n", worry.raw.trim_end(), reason.unwrap_or_default());
+    let continued = slice(document.text(), worry.place.start + worry.raw.len()..worry.place.end).replace("\r\n", "\n");
+    let line =
+        format!("{}{}\n{}", worry.raw.trim_end(), reason.unwrap_or_default(), continued.trim_start_matches('\n'));
+    let line = format!("{}\n", line.trim_end());
     // First the later place, so that the earlier one stays right.
     insert_faded(document, &line, Anchor::Faded(worry.letter, worry.number));
     document.replace(worry.place.clone(), "", Anchor::Worry(worry.letter, worry.number));
@@ -253,7 +269,7 @@ pub(crate) fn insert_faded(document: &mut Document, line: &str, anchor: Anchor) 
         return;
     };
     let section: Vec<_> = lines.take_while(|line| line.heading().is_none()).collect();
-    match section.iter().rev().find(|line| line.bullet().is_some()) {
+    match section.iter().rev().find(|line| line.bullet().is_some() || is_continuation(line)) {
         Some(last) => {
             let newline = if last.next == last.end() { "\n" } else { "" };
             document.insert_lines(last.next, &format!("{newline}{line}"), anchor);

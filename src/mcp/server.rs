@@ -1,6 +1,6 @@
 //! The server: lists the tools and makes the calls, writes one after the other.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -8,9 +8,9 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, CompletionInfo,
         ContentBlock, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
         GetPromptResult, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate, Role,
-        ServerCapabilities, ServerConfig, ToolAnnotations,
+        ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptMessage,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference, Resource, ResourceContents,
+        ResourceTemplate, Role, ServerCapabilities, ServerConfig, ToolAnnotations,
     },
     service::RequestContext,
 };
@@ -28,20 +28,44 @@ use crate::{
     workspace::{Cancel, Wait},
 };
 
-/// When to call what, for the model. Clients cut it at 2,048 characters.
-const INSTRUCTIONS: &str = include_str!("instructions.md");
+/// When to call what, for the model, by what is served. Clients cut it at 2,048 characters.
+fn instructions(toolset: Toolset) -> &'static str {
+    match toolset {
+        Toolset::All | Toolset::Write => include_str!("instructions.md"),
+        Toolset::Distill => include_str!("instructions_distill.md"),
+        Toolset::Read => include_str!("instructions_read.md"),
+    }
+}
 
-/// The procedures in terms of the tools: name, description, text.
-const PROMPTS: [(&str, &str, &str); 2] = [
-    ("memory_write", "What to record at the end of a conversation, and how.", include_str!("memory_write.md")),
-    ("memory_distill", "How to distill the last messages, for an hourly job.", include_str!("memory_distill.md")),
+/// A procedure in terms of the tools.
+struct Procedure {
+    name: &'static str,
+    description: &'static str,
+    text: &'static str,
+    /// The tool without which it cannot be followed.
+    tool: &'static str,
+}
+
+const PROMPTS: [Procedure; 2] = [
+    Procedure {
+        name: "memory_write",
+        description: "What to record at the end of a conversation, and how.",
+        text: include_str!("memory_write.md"),
+        tool: "record_conversation",
+    },
+    Procedure {
+        name: "memory_distill",
+        description: "How to distill the last messages, for an hourly job.",
+        text: include_str!("memory_distill.md"),
+        tool: "distill_commit",
+    },
 ];
 
 const SCHEME: &str = "memory://";
 const MARKDOWN: &str = "text/markdown";
 
 /// How long a write waits for the lock (`memory_write`, step 1).
-const LOCK_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The server of one client.
 pub(super) struct Server {
@@ -60,6 +84,11 @@ impl Server {
         Self { context, toolset, tools, turn: Arc::default(), stopping }
     }
 
+    /// The prompts that the tools of this server can follow.
+    fn prompts(&self) -> impl Iterator<Item = &'static Procedure> {
+        PROMPTS.iter().filter(|prompt| self.toolset.has(prompt.tool))
+    }
+
     async fn read(&self, tool: &'static Tool, arguments: JsonObject) -> Result<JsonObject> {
         let context = self.context.clone();
         blocking(move || tool.call(&context, &Wait::default(), arguments).map(|answer| answer.result)).await
@@ -71,8 +100,9 @@ impl Server {
         &self,
         tool: &'static Tool,
         arguments: JsonObject,
-        cancelled: CancellationToken,
+        request: &RequestContext<RoleServer>,
     ) -> Result<JsonObject> {
+        let cancelled = &request.ct;
         let turn = Arc::clone(&self.turn).lock_owned();
         let turn = tokio::select! {
             biased;
@@ -103,8 +133,25 @@ impl Server {
             answer = &mut answer => answer,
             () = cancelled.cancelled() => { cancel.cancel(); answer.await }
             () = self.stopping.cancelled() => { cancel.cancel(); answer.await }
+            never = report_progress(request) => match never {},
         };
         answer.unwrap_or_else(|_| Err(Error::Internal { detail: format!("`{}` panicked", tool.name) }))
+    }
+}
+
+/// Tells a client that asked for it each second how long its call has been at work.
+async fn report_progress(request: &RequestContext<RoleServer>) -> Infallible {
+    let Some(token) = request.meta.get_progress_token() else { return std::future::pending().await };
+    let limit = LOCK_WAIT.as_secs_f64();
+    let mut seconds = 0.0;
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        seconds += 1.0;
+        let progress = ProgressNotificationParam::new(token.clone(), seconds).with_total(limit);
+        let told = request.peer.notify_progress(progress.with_message("waiting for another program's lock")).await;
+        if told.is_err() {
+            return std::future::pending().await;
+        }
     }
 }
 
@@ -143,7 +190,7 @@ impl ServerHandler for Server {
         );
         info.server_info =
             Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")).with_title("Companion memory");
-        info.instructions = Some(INSTRUCTIONS.to_owned());
+        info.instructions = Some(instructions(self.toolset).to_owned());
         info
     }
 
@@ -169,7 +216,7 @@ impl ServerHandler for Server {
         };
         let arguments = request.arguments.unwrap_or_default();
         let result = if tool.changes_memory() {
-            self.write(tool, arguments, context.ct.clone()).await
+            self.write(tool, arguments, &context).await
         } else {
             self.read(tool, arguments).await
         };
@@ -227,7 +274,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let listed = PROMPTS.iter().map(|(name, description, _)| Prompt::new(*name, Some(*description), None));
+        let listed = self.prompts().map(|prompt| Prompt::new(prompt.name, Some(prompt.description), None));
         Ok(ListPromptsResult::with_all_items(listed.collect()))
     }
 
@@ -236,9 +283,9 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let found = PROMPTS.iter().find(|(name, ..)| *name == request.name);
-        let (_, description, text) =
-            found.ok_or_else(|| ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None))?;
+        let found = self.prompts().find(|prompt| prompt.name == request.name);
+        let unknown = || ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None);
+        let Procedure { description, text, .. } = found.ok_or_else(unknown)?;
         let message = PromptMessage::new_text(Role::User, *text);
         Ok(GetPromptResult::new(vec![message]).with_description(*description).into())
     }

@@ -19,7 +19,7 @@ pub(super) struct AddPersonaDetail;
 /// wrong: correct_persona.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// One sentence. ≤ 2,000 characters.
+    /// One sentence. ≤ 2,000 chars.
     pub(super) detail: String,
 }
 

@@ -21,16 +21,15 @@ const NEVER: &str = "(never)";
 pub(super) struct AddUnresolved;
 
 /// Keeps what is not closed: a worry or wish of the user, or what the character's own life left open.
-/// If an active one says the same, its id is answered.
+/// Nothing with a day (append_event). If an active one says the same, its id is answered.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// One short sentence. ≤ 2,000 characters.
+    /// One short sentence. ≤ 2,000 chars.
     text: String,
-    /// user_told (default): the user said it; never fades. work_line, relational, chore: of the
-    /// character's own life; fade 90, 60, 30 days after they were last touched.
+    /// user_told (default): the user's; never fades. work_line, relational, chore: the character's own;
+    /// fade after 90, 60, 30 days untouched.
     kind: Option<Kind>,
-    /// The life log entry it comes from, such as L010; only for work_line, relational and chore.
-    /// Default: the newest entry.
+    /// The life log entry it comes from (L010); not for user_told. Default the newest.
     life_log_id: Option<String>,
 }
 

@@ -25,22 +25,22 @@ pub(super) struct Params {
     /// 重要事件: anything else of weight.
     #[serde(rename = "type")]
     event_type: EventType,
-    /// What happened or was agreed. ≤ 2,000 characters.
+    /// What happened or was agreed. ≤ 2,000 chars.
     content: String,
     /// Strength of the feeling, 1 (slight) to 5 (overwhelming). 情绪事件 must have it, only they do.
     #[schemars(range(min = 1, max = 5))]
     intensity: Option<i64>,
-    /// How the user was then. ≤ 2,000 characters.
+    /// How the user was then. ≤ 2,000 chars.
     user_state: Option<String>,
-    /// How to come back to it. ≤ 2,000 characters.
+    /// How to come back to it. ≤ 2,000 chars.
     follow_up: Option<String>,
-    /// The day agreed, YYYY-MM-DD. Give it whenever there is one; not for 情绪事件.
+    /// The day agreed, due or of the event, YYYY-MM-DD. Give it whenever there is one; not for 情绪事件.
     #[schemars(extend("format" = "date"))]
     due_date: Option<String>,
-    /// The day it belongs to, YYYY-MM-DD. Default today.
+    /// The day it came up, YYYY-MM-DD. Default today.
     #[schemars(extend("format" = "date"))]
     date: Option<String>,
-    /// Default 待跟进 (open). 已跟进: followed up. 已关闭: closed.
+    /// Default 待跟进 (open). 已跟进: asked about, may go on. 已关闭: done or off.
     status: Option<Status>,
 }
 

@@ -21,9 +21,9 @@ pub(super) struct CorrectPersona;
 /// Corrects the character's persona in place: a text that stands exactly once, within one line.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// What stands there, exactly, long enough to stand only once. ≤ 2,000 characters.
+    /// The wrong words, exactly, without bullet and date; standing only once. ≤ 2,000 chars.
     old_text: String,
-    /// What is to stand there. ≤ 2,000 characters.
+    /// What is to stand there. ≤ 2,000 chars.
     new_text: String,
 }
 

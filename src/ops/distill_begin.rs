@@ -25,8 +25,8 @@ pub(super) static TOOL: Tool = Tool::besides::<DistillBegin>();
 
 /// How many messages are handed out if the caller does not say.
 const MESSAGES: usize = 200;
-/// How large each list of what is known may grow, in bytes; the whole stays below 12 kB.
-const LIST_BYTES: usize = 1_800;
+/// How large what is known may grow as JSON, names and brackets aside, in bytes.
+const KNOWN_BYTES: usize = 11_500;
 /// How much of a text is shown, in user-perceived characters.
 const TEXT_SHOWN: usize = 80;
 /// How many entries of the life log are shown.
@@ -185,42 +185,57 @@ fn known(reading: &mut Reading<'_>, found: &Found) -> Result<Known> {
     let now = reading.now().clone();
     let worries = unresolved::parse(reading.document(MemoryFile::Unresolved)?.text());
     let active = worries.iter().rev().filter(|worry| worry.active);
-    let unresolved = fitting(active.map(|worry| format!("{} {}", worry.id(), shown(&worry.text))));
+    let unresolved = active.map(|worry| format!("{} {}", worry.id(), shown(&worry.text))).collect();
 
     let parsed = events::parse(reading.document(MemoryFile::Events)?.text());
     let pressing = events::most_pressing(&parsed, now.date(), usize::MAX);
-    let open_events = fitting(pressing.iter().map(|event| {
+    let open_events = pressing.iter().map(|event| {
         let due = event.due_date().map_or(String::new(), |due| format!(" ({due})"));
         format!("{}{due} {}", event.id(), shown(&event.field(Field::Content).unwrap_or_default()))
-    }));
+    });
+    let open_events = open_events.collect();
 
     let sections = profile::parse(reading.document(MemoryFile::Profile)?.text());
     let entries = sections
         .iter()
         .flat_map(|section| section.entries().map(|entry| format!("{}: {}", section.name, shown(&entry.text))));
-    let profile = fitting(entries);
+    let profile = entries.collect();
 
     let details = persona::details(reading.document(MemoryFile::Persona)?.text());
-    let persona = fitting(details.iter().rev().map(|detail| shown(detail)));
+    let persona = details.iter().rev().map(|detail| shown(detail)).collect();
 
     let log = passages::of(MemoryFile::LifeLog, reading.document(MemoryFile::LifeLog)?.text());
     let last = log.iter().rev().take(LIFE_LOG_SHOWN);
-    let life_log = fitting(last.map(|entry| format!("{} {}", entry.id.as_deref().unwrap_or(""), shown(&entry.text))));
+    let life_log = last.map(|entry| format!("{} {}", entry.id.as_deref().unwrap_or(""), shown(&entry.text))).collect();
 
     let said = found.said.iter().map(|message| format!("{} {}", now.at(message.at).minute(), shown(&message.content)));
-    Ok(Known { unresolved, open_events, profile, persona, life_log, said_this_week: fitting(said) })
+    let [unresolved, open_events, profile, persona, life_log, said_this_week] =
+        shared([unresolved, open_events, profile, persona, life_log, said.collect()]);
+    Ok(Known { unresolved, open_events, profile, persona, life_log, said_this_week })
+}
+
+/// What fits of several lists: one of each in turn, so that no list takes the room of another.
+fn shared(lists: [Vec<String>; 6]) -> [Vec<String>; 6] {
+    let mut fitting = [const { Vec::new() }; 6];
+    let mut room = KNOWN_BYTES;
+    let mut lists = lists.map(Vec::into_iter);
+    loop {
+        let mut is_done = true;
+        for (list, fitting) in lists.iter_mut().zip(&mut fitting) {
+            let Some(item) = list.next() else { continue };
+            is_done = false;
+            let bytes = serde_json::to_string(&item).map_or(0, |json| json.len() + 1);
+            if bytes <= room {
+                room -= bytes;
+                fitting.push(item);
+            }
+        }
+        if is_done {
+            return fitting;
+        }
+    }
 }
 
 fn shown(text: &str) -> String {
     cut(text, TEXT_SHOWN).map_or_else(|| text.to_owned(), |start| format!("{start}…")).replace('\n', " ")
-}
-
-fn fitting(items: impl Iterator<Item = String>) -> Vec<String> {
-    let mut bytes = 0;
-    items
-        .take_while(|item| {
-            bytes += item.len();
-            bytes <= LIST_BYTES
-        })
-        .collect()
 }

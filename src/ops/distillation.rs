@@ -27,8 +27,8 @@ pub const LEASE_SECONDS: u64 = 15 * 60;
 const PENDING_COUNTED: usize = 200;
 /// How far back the first distillation looks.
 const FIRST_LOOK: SignedDuration = SignedDuration::from_hours(24);
-/// How large the user's messages of the last seven days may be together, in bytes.
-const SAID_BYTES: usize = 2_500;
+/// How many of the user's messages of the last seven days are looked at.
+const SAID: usize = 100;
 /// How far ahead of the clock a timestamp may be.
 const AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
@@ -156,7 +156,7 @@ pub(super) fn look(
     let read = messages::read(&db_path, &channel, &now, |chat| {
         let since = since(chat, &state, &channel, watermark, &now)?;
         let page = chat.page(&since, limit)?;
-        let said = if wants_week { chat.said_by_user(week_ago, SAID_BYTES)? } else { Vec::new() };
+        let said = if wants_week { chat.said_by_user(week_ago, SAID)? } else { Vec::new() };
         Ok((page, since, said))
     });
     let (page, since, said) = match read {

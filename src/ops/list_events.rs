@@ -25,18 +25,18 @@ struct ListEvents;
 /// Lists events, newest first. Filters are combined. Next page: the last id as before_id.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Only this state; 待跟进 is open.
+    /// Only this state.
     status: Option<Status>,
     /// Only this type.
     #[serde(rename = "type")]
     event_type: Option<EventType>,
-    /// Only due on this day or earlier, YYYY-MM-DD.
+    /// Only due by this day, YYYY-MM-DD.
     #[schemars(extend("format" = "date"))]
     due_on_or_before: Option<String>,
-    /// Only of this day or later, YYYY-MM-DD.
+    /// Only from this day on, YYYY-MM-DD.
     #[schemars(extend("format" = "date"))]
     since: Option<String>,
-    /// Words that its fields contain, all of them; case and width do not matter.
+    /// Words of its fields, all of them; case and width do not matter.
     query: Option<String>,
     /// How many, 1 to 100. Default 20.
     #[schemars(range(min = 1, max = 100))]

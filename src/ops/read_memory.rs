@@ -25,9 +25,9 @@ struct ReadMemory;
 pub(super) struct Params {
     /// index: MEMORY.md. history: RECENT_HISTORY.md. summary: session_summary.md.
     file: ReadableFile,
-    /// Only the section of this heading. Default the whole file.
+    /// Only this heading's section. Default the whole file.
     section: Option<String>,
-    /// Where to go on, in bytes: next_offset of the page before. Default 0.
+    /// In bytes: next_offset of the page before. Default 0.
     #[schemars(range(min = 0))]
     offset: Option<u64>,
 }

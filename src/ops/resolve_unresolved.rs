@@ -19,7 +19,7 @@ pub(super) struct ResolveUnresolved;
 pub(super) struct Params {
     /// The worry's id, such as U001.
     id: String,
-    /// The user's words in short. ≤ 2,000 characters.
+    /// The user's words in short. ≤ 2,000 chars.
     resolved_by: String,
 }
 

@@ -10,7 +10,7 @@ use crate::{
     format::{
         MemoryFile,
         passages::{self, Passage},
-        text::{cut, search_key},
+        text::{excerpt, search_key},
     },
     workspace::Reading,
 };
@@ -30,7 +30,7 @@ struct SearchMemory;
 /// words mean all of them.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// ≤ 2,000 characters.
+    /// Short words (妈妈 血压), no sentence. ≤ 2,000 chars.
     query: String,
     /// Only these files. Default all.
     #[serde(default)]
@@ -94,7 +94,9 @@ impl Read for SearchMemory {
                 let passages =
                     passages::of(file.into(), &text).into_iter().filter(|passage| has_words(passage, &words));
                 // Later in the file is newer.
-                found.extend(passages.rev().map(|passage| (rank(file.into(), &passage), Hit::new(&name, passage))));
+                found.extend(
+                    passages.rev().map(|passage| (rank(file.into(), &passage), Hit::new(&name, passage, &words))),
+                );
             }
         }
         found.sort_by_key(|(rank, _)| *rank);
@@ -123,9 +125,9 @@ fn rank(file: MemoryFile, passage: &Passage) -> Rank {
 }
 
 impl Hit {
-    fn new(file: &str, passage: Passage) -> Self {
+    fn new(file: &str, passage: Passage, words: &[String]) -> Self {
         let Passage { id, section, line, text, .. } = passage;
-        let text = cut(&text, TEXT_SHOWN).map_or(text.clone(), |start| format!("{start}…"));
+        let text = excerpt(&text, words, TEXT_SHOWN);
         let section = section.filter(|_| id.is_none());
         Self { file: file.to_owned(), id, section, line, text }
     }

@@ -25,24 +25,24 @@ pub(super) struct UpdateEvent;
 pub(super) struct Params {
     /// The event's id, such as E012.
     id: String,
-    /// The event's day, YYYY-MM-DD: picks one if the id stands twice; it is not changed.
+    /// Its day, YYYY-MM-DD: picks one if the id stands twice; not changed.
     #[schemars(extend("format" = "date"))]
     date: Option<String>,
     /// As in append_event.
     status: Option<Status>,
-    /// What happened. ≤ 2,000 characters.
+    /// What happened. ≤ 2,000 chars.
     content: Option<String>,
     /// 1 to 5; only 情绪事件.
     #[schemars(range(min = 1, max = 5))]
     intensity: Option<i64>,
-    /// The user's state. ≤ 2,000 characters.
+    /// The user's state. ≤ 2,000 chars.
     user_state: Option<String>,
-    /// The next step. ≤ 2,000 characters.
+    /// The next step. ≤ 2,000 chars.
     follow_up: Option<String>,
-    /// The day agreed, YYYY-MM-DD; not for 情绪事件.
+    /// YYYY-MM-DD; not for 情绪事件. The words in content stay: give both.
     #[schemars(extend("format" = "date"))]
     due_date: Option<String>,
-    /// Fields to drop; the due date of a 约定 becomes 未定.
+    /// Fields to drop, as a list; the due date of a 约定 becomes 未定.
     clear: Option<Vec<Droppable>>,
 }
 

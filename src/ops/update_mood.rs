@@ -22,17 +22,17 @@ const NOTE_LIMIT: usize = 10;
 
 pub(super) struct UpdateMood;
 
-/// Moves the character's mood, once a turn. Valence / energy: good news or a happy talk +0.05…+0.20 /
+/// Moves the character's mood, once a turn, by the strongest line. Valence / energy: good news or a happy talk +0.05…+0.20 /
 /// +0.05…+0.10; stress, worry, mildly negative −0.05…−0.15 / −0.05…−0.10; breakdown, strongly negative
 /// (4–5 stars) −0.15…−0.30 / −0.10…−0.20; the character comforts successfully or a bond forms
 /// +0.05…+0.10 / 0; ordinary talk 0 / 0. A third comforting step in a row is blocked.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Params {
-    /// Change of valence (−1 bad to 1 good), clamped to ±0.30. Default 0.
+    /// −1 bad to 1 good; clamped to ±0.30. Default 0.
     delta_valence: Option<f64>,
-    /// Change of energy (0 to 1), clamped to ±0.20. Default 0.
+    /// 0 to 1; clamped to ±0.20. Default 0.
     delta_energy: Option<f64>,
-    /// The mood in ≤ 10 characters; a longer one is cut.
+    /// This turn in ≤ 10 characters; more is cut.
     note: String,
 }
 

@@ -29,15 +29,15 @@ pub(super) struct Params {
     action: Action,
     /// Its heading, such as 喜欢; get_overview lists them.
     section: String,
-    /// set: the key, such as 称呼; no `*` or colon.
+    /// set: the key alone, such as 称呼; no * or colon.
     key: Option<String>,
-    /// add, set, replace: what it is to say. ≤ 2,000 characters.
+    /// What it is to say; set: the value alone. ≤ 2,000 chars.
     text: Option<String>,
     /// replace, remove: the entry meant, or a part that only it has.
     old_text: Option<String>,
     /// Default by section and key.
     tier: Option<Tier>,
-    /// The user's own words, to change 核心.
+    /// The user's own words, to change 核心. News of the same person (妈妈：…) needs none.
     user_said: Option<String>,
 }
 
@@ -96,11 +96,12 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, fresh: &m
     let outcome =
         profile_change::change(document, section, &change, terms).map_err(|refusal| refused(refusal, &section.name))?;
 
-    let sections = profile::parse(document.text());
-    let entries = profile::find(&sections, &section.name).map_or(0, |section| section.entries().count());
-    if let (true, Change::Add(text) | Change::Replace { new: text, .. }) = (outcome.written, change) {
-        fresh.push(text);
-    }
+    let now = profile::parse(document.text());
+    let entries = profile::find(&now, &section.name).map_or(0, |section| section.entries().count());
+    let stood = |text: &String| section.entries().any(|entry| entry.text == *text);
+    let texts =
+        profile::find(&now, &section.name).into_iter().flat_map(profile::Section::entries).map(|entry| &entry.text);
+    fresh.extend(texts.filter(|text| !stood(text)).cloned());
     Ok(Reply { section: section.name.clone(), entries, removed: outcome.removed, written: outcome.written })
 }
 
@@ -118,6 +119,10 @@ fn change(params: Params) -> Result<Change> {
         // A key says where the text belongs, whatever the action is called.
         (Action::Add | Action::Set, Some(key)) => Ok(Change::Set { key, value: required("text", params.text)? }),
         (Action::Add, None) => Ok(Change::Add(required("text", params.text)?)),
+        // `城市：重庆` names the key itself.
+        (Action::Set, None) if params.text.as_deref().is_some_and(|text| text.contains(['：', ':'])) => {
+            Ok(Change::Add(required("text", params.text)?))
+        }
         (Action::Set, None) => {
             Err(Error::MissingArgument { place: "key".to_owned(), expected: "the key whose value is set".to_owned() })
         }

@@ -19,15 +19,27 @@
 
 mod command_line;
 mod concurrency;
+mod conversations;
 mod crash;
+mod distill;
+mod distill_locks;
+mod distill_messages;
+mod doctor;
 mod events;
 mod foreign_files;
 mod forging;
+mod golden;
 mod lock;
+mod looking;
 mod mood;
+mod pending;
+mod persona;
+mod profile;
 mod protocol;
 mod read_memory;
 mod readme;
+mod resources;
 mod schemas;
 mod support;
 mod unresolved;
+mod worries;

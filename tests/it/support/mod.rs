@@ -1,14 +1,17 @@
 //! What the areas share: a workspace, the two doors to the program, other programs, and the clock.
 
 mod answer;
+pub(crate) mod chat;
 pub(crate) mod clock;
 mod outside;
 mod server;
+mod two_years;
 mod workspace;
 
 pub(crate) use answer::{Answer, Refusal};
 pub(crate) use outside::{OutsideLock, bash, missing};
 pub(crate) use server::{ANSWER_DEADLINE, Server};
+pub(crate) use two_years::TwoYears;
 pub(crate) use workspace::{Outcome, Workspace, ZONE, both_doors, program};
 
 /// An index with one block, as `memory/MEMORY.md` usually looks; `items` stands where the program keeps its items.

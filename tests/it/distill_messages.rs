@@ -1,0 +1,1146 @@
+//! Which messages a distillation hands out: each once, whatever clocks, other programs and people do.
+
+use crate::support::{
+    Outcome, Refusal, Server, Workspace, ZONE, bash,
+    chat::{
+        CHANNEL, Chat, STATE, ago, begin, begun, commit, d000, distill, distillable, handed, is_free, session_context,
+        skipped, stored, written,
+    },
+    clock, missing,
+};
+use jiff::{Timestamp, ZonedDateTime};
+use rusqlite::types::Value as Sql;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+fn lines_of(workspace: &Workspace, name: &str) -> Vec<String> {
+    workspace.read(STATE).lines().filter_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned()).collect()
+}
+
+fn timestamp_line(workspace: &Workspace) -> String {
+    lines_of(workspace, "timestamp:").pop().unwrap()
+}
+
+fn cursor_lines(workspace: &Workspace) -> Vec<String> {
+    lines_of(workspace, "cursor:")
+}
+
+fn instant(text: &Value) -> Timestamp {
+    text.as_str().unwrap().parse().unwrap()
+}
+
+fn warnings(result: &Value) -> Vec<String> {
+    result["warnings"].as_array().into_iter().flatten().map(|w| w.as_str().unwrap().to_owned()).collect()
+}
+
+// Instants
+
+#[test]
+fn every_form_of_time_in_one_table_is_compared_as_an_instant() {
+    // 1775999400 is 2026-04-12T13:10:00Z.
+    const BASE: i64 = 1_775_999_400;
+    let watermark = "2026-04-12T21:10:00.123456789+08:00";
+    // The instant after 21:10:00+08:00 in which it is to be handed out; none where it is not new or not readable.
+    let rows: [(&str, Sql, Option<&str>); 27] = [
+        ("文本里晚", text("2026-04-12 23:59:59+12:00"), None),
+        ("七", real(1_775_999_406.5), Some("06.5")),
+        ("同一瞬间", text("2026-04-12 13:10:00.123456789Z"), None),
+        ("一", text("2026-04-12 21:10:00.123456790+08:00"), Some("00.12345679")),
+        ("昨天", text("昨天晚上"), None),
+        ("早一纳秒", text("2026-04-12T13:10:00.123456788+00:00"), None),
+        ("八", text("1775999407.25"), Some("07.25")),
+        ("当地", text("2026-04-12T21:10:01"), Some("01")),
+        ("没有时间", Sql::Null, None),
+        ("当地空格", text("2026-04-12 21:10:01.5"), Some("01.5")),
+        ("整秒之前", Sql::Integer(BASE), None),
+        ("祖鲁", text("2026-04-12T13:10:02Z"), Some("02")),
+        ("祖鲁空格", text("2026-04-12 13:10:02.000000001Z"), Some("02.000000001")),
+        ("二月三十", text("2026-02-30T10:00:00Z"), None),
+        ("零区", text("2026-04-12 13:10:03+00:00"), Some("03")),
+        ("零区带T", text("2026-04-12T13:10:03.25+00:00"), Some("03.25")),
+        ("文本秒之前", text("1775999399"), None),
+        ("整秒", Sql::Integer(BASE + 4), Some("04")),
+        ("文本秒", text("1775999405"), Some("05")),
+        ("西边", text("2026-04-12T08:10:10-05:00"), Some("10")),
+        ("九位", text("2026-04-12 21:10:08.000000009+08:00"), Some("08.000000009")),
+        ("九位带T", text("2026-04-12T21:10:08.000000010+08:00"), Some("08.00000001")),
+        ("当地之前", text("2026-04-12 21:10:00"), None),
+        ("空", text(""), None),
+        ("当天之前", text("2026-04-12T20:00:00+08:00"), None),
+        ("同时甲", text("2026-04-12T21:10:09+08:00"), Some("09")),
+        ("同时乙", text("2026-04-12T13:10:09Z"), Some("09")),
+    ];
+    let mut expected: Vec<_> = rows
+        .iter()
+        .filter_map(|(id, _, second)| second.map(|s| (format!("2026-04-12T21:10:{s}+08:00"), *id)))
+        .collect();
+    // Stable: equal instants stay in the order of their rows.
+    expected.sort_by_key(|(at, _)| at.parse::<Timestamp>().unwrap());
+    let workspace = distillable().file(STATE, d000(&format!("timestamp: {watermark}\n")));
+    let chat = Chat::of(&workspace);
+    for (id, at, _) in &rows {
+        chat.say(id, at);
+    }
+    let result = begun(&workspace);
+    let messages: Vec<_> = expected
+        .iter()
+        .map(|(at, id)| json!({"id": id, "role": "user", "content": format!("话{id}"), "at": at}))
+        .collect();
+    assert_eq!(result["messages"], json!(messages));
+    assert_eq!(result["has_more"], false);
+    assert_eq!(result["since"], watermark);
+    assert_eq!(result["until"], "2026-04-12T21:10:10+08:00");
+    let warnings = warnings(&result);
+    assert!(matches!(&warnings[..], [one] if one.contains('4')), "four times cannot be read: {warnings:?}");
+    assert_eq!(commit(&workspace, &result), "2026-04-12T21:10:10+08:00");
+    assert_eq!(timestamp_line(&workspace), "2026-04-12T21:10:10+08:00");
+    let cursor = cursor_lines(&workspace).pop().unwrap();
+    assert!(cursor.ends_with(" 27 2026-04-12T21:10:10+08:00"), "the last row examined is the 27th: {cursor}");
+    assert_eq!(begin(&workspace), skipped("no_new_messages"), "what was examined is not warned of again");
+}
+
+fn text(at: &str) -> Sql {
+    Sql::Text(at.to_owned())
+}
+
+fn real(at: f64) -> Sql {
+    Sql::Real(at)
+}
+
+#[test]
+fn the_cursor_passes_an_unreadable_row_at_the_end() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("甲", stored(&ago(30.0)));
+    chat.say("坏", "不是时间");
+    let result = begun(&workspace);
+    assert_eq!(handed(&result), ["甲"]);
+    commit(&workspace, &result);
+    assert_eq!(cursor_lines(&workspace), [format!("{CHANNEL} %E5%9D%8F 2 {}", timestamp_line(&workspace))]);
+    assert_eq!(begin(&workspace), skipped("no_new_messages"));
+    // And one that comes alone is nothing to distill.
+    chat.say("又坏", "也不是");
+    let result = begin(&workspace);
+    assert_eq!((&result["status"], &result["reason"]), (&json!("skipped"), &json!("no_new_messages")), "{result}");
+    chat.say("乙", stored(&ago(1.0)));
+    assert_eq!(distill(&workspace), ["乙"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+#[test]
+fn late_commits_equal_instants_and_wrong_clocks_neither_lose_nor_repeat() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    let times: Vec<ZonedDateTime> = [300.0, 290.0, 280.0, 340.0, -240.0, 2.0, 1.0].map(ago).to_vec();
+    chat.say("一", stored(&times[0]));
+    chat.say("二", stored(&times[1]));
+    let result = begun(&workspace);
+    assert_eq!(handed(&result), ["一", "二"]);
+    chat.say("间", stored(&times[2]));
+    assert_eq!(commit(&workspace, &result), written(&times[1]), "what came after begin is not in the watermark");
+    assert_eq!(distill(&workspace), ["间"]);
+    assert_eq!(timestamp_line(&workspace), written(&times[2]));
+
+    chat.say("同", stored(&times[2]));
+    assert_eq!(distill(&workspace), ["同"], "the very instant of the watermark");
+    chat.say("迟", stored(&times[3]));
+    assert_eq!(distill(&workspace), ["迟"], "sixty seconds older");
+    assert_eq!(timestamp_line(&workspace), written(&times[2]), "the watermark does not move back");
+
+    let start = ago(0.0);
+    chat.say("快", stored(&times[4]));
+    assert_eq!(distill(&workspace), ["快"], "a clock that is four minutes fast");
+    let capped = timestamp_line(&workspace);
+    let at: Timestamp = capped.parse().unwrap();
+    assert!(start.timestamp() <= at && at <= Timestamp::now(), "{capped} is not begin's clock");
+    chat.say("常一", stored(&times[5]));
+    chat.say("常二", stored(&times[6]));
+    assert_eq!(distill(&workspace), ["常一", "常二"]);
+    assert_eq!(timestamp_line(&workspace), capped, "the watermark does not move back");
+    assert_eq!(cursor_lines(&workspace), [format!("{CHANNEL} %E5%B8%B8%E4%BA%8C 8 {capped}")]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+// A live writer
+
+#[test]
+fn ten_runs_over_a_live_writer_with_a_rollback_journal_hand_out_every_message_once() {
+    ten_runs_over_a_live_writer("DELETE");
+}
+
+#[test]
+fn ten_runs_over_a_live_writer_with_a_write_ahead_log_hand_out_every_message_once() {
+    ten_runs_over_a_live_writer("WAL");
+}
+
+fn ten_runs_over_a_live_writer(journal: &str) {
+    const PACE: Duration = Duration::from_millis(20);
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    let mode: String = chat.db.query_row(&format!("PRAGMA journal_mode = {journal}"), [], |row| row.get(0)).unwrap();
+    assert_eq!(mode, journal.to_lowercase());
+    let bot = chat.again();
+    let (stop, written) = (&AtomicBool::new(false), &AtomicU32::new(0));
+    let mut found = Vec::new();
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            let mut slowest = Duration::ZERO;
+            while !stop.load(Ordering::Relaxed) {
+                let number = written.load(Ordering::Relaxed);
+                let start = Instant::now();
+                // Every other one to a neighbour; clocks go back and forth.
+                let channel = if number % 2 == 0 { CHANNEL } else { "p2p:oc_demo:my-bot" };
+                let at = stored(&ago(f64::from(number * 7 % 5)));
+                let inserted = bot.try_insert(channel, format!("m{number}"), "user", "一句话", at);
+                assert_eq!(inserted, Ok(1), "insert {number} failed, {journal}");
+                slowest = slowest.max(start.elapsed());
+                written.store(number + 1, Ordering::Relaxed);
+                thread::sleep(PACE.saturating_sub(start.elapsed()));
+            }
+            slowest
+        });
+        // Whatever stops here, the writer must not go on for ever.
+        let runs = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut server = Server::start(&workspace);
+            for run in 0..10 {
+                wait_for_more(written, 4);
+                if run % 2 == 0 {
+                    let begun = server.call("distill_begin", json!({})).unwrap();
+                    assert_eq!(begun["status"], "begun", "{journal}, run {run}: {begun}");
+                    wait_for_more(written, 2);
+                    server.call("distill_commit", json!({"token": begun["token"]})).unwrap();
+                    found.extend(handed(&begun));
+                } else {
+                    found.extend(distill(&workspace));
+                }
+            }
+        }));
+        stop.store(true, Ordering::Relaxed);
+        let slowest = writer.join().unwrap();
+        eprintln!("{journal}: the slowest insert took {slowest:?}");
+        runs.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    found.extend(distill(&workspace));
+    let written = written.load(Ordering::Relaxed);
+    let expected: BTreeSet<_> = (0..written).step_by(2).map(|n| format!("m{n}")).collect();
+    assert_eq!(found.len(), expected.len(), "{journal}: one twice or missing of {written}");
+    assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected, "{journal}");
+    let mode: String = chat.db.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+    assert_eq!(mode, journal.to_lowercase(), "the journal mode was changed");
+}
+
+fn wait_for_more(written: &AtomicU32, count: u32) {
+    let target = written.load(Ordering::Relaxed) + count;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while written.load(Ordering::Relaxed) < target {
+        assert!(Instant::now() < deadline, "the writer has stopped");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn while_a_distillation_runs_the_bot_can_have_its_database_for_itself() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    for number in 0..500 {
+        chat.say(&format!("m{number}"), stored(&ago(30.0)));
+    }
+    let mut server = Server::start(&workspace);
+    let begun = server.call("distill_begin", json!({"limit": 3})).unwrap();
+    assert_eq!(handed(&begun), ["m0", "m1", "m2"]);
+    chat.db.busy_timeout(Duration::ZERO).unwrap();
+    chat.db.execute_batch("BEGIN EXCLUSIVE; DELETE FROM messages WHERE id = 'm400'; COMMIT; VACUUM").unwrap();
+    server.call("distill_commit", json!({"token": begun["token"]})).unwrap();
+}
+
+// What stands in [D000]
+
+/// Messages of 25 hours, 23 hours, 10 minutes and 1 second ago, and one whose clock is two minutes fast.
+fn chat_of_two_days(workspace: &Workspace) -> Chat {
+    let chat = Chat::of(workspace);
+    for (id, seconds) in [("昨", 90_000.0), ("夜", 82_800.0), ("今", 600.0), ("刚", 1.0), ("快", -120.0)] {
+        chat.say(id, stored(&ago(seconds)));
+    }
+    chat
+}
+
+#[test]
+fn what_stands_in_d000_decides_from_when_a_first_run_reads() {
+    let minutes_ago = |minutes: f64| written(&ago(minutes * 60.0));
+    let (five, fifteen) = (minutes_ago(5.0), minutes_ago(15.0));
+    let day = &["夜", "今", "刚", "快"][..];
+    let cases: Vec<(&str, Option<String>, &[&str], bool)> = vec![
+        ("missing", None, day, false),
+        ("an empty file", Some(String::new()), day, false),
+        ("no [D000]", Some("# 提炼状态\n".to_owned()), day, false),
+        ("no timestamp", Some(d000("last_decay_scan: 2026-04-10\n")), day, false),
+        ("empty", Some(d000("timestamp:\n")), day, false),
+        ("spaces", Some(d000("timestamp:   \n")), day, false),
+        ("garbage", Some(d000("timestamp: 2026-13-45T99:00\n")), day, true),
+        ("a word", Some(d000("timestamp: yesterday\n")), day, true),
+        ("six minutes in the future", Some(d000(&format!("timestamp: {}\n", minutes_ago(-6.0)))), day, true),
+        ("one minute in the future", Some(d000(&format!("timestamp: {}\n", minutes_ago(-1.0)))), &["快"], false),
+        ("five minutes ago", Some(d000(&format!("timestamp: {five}\n"))), &["刚", "快"], false),
+        ("full-width colon", Some(d000(&format!("timestamp：{five}\n"))), &["刚", "快"], false),
+        ("CRLF", Some(d000(&format!("timestamp: {five}\n")).replace('\n', "\r\n")), &["刚", "快"], false),
+        ("long ago", Some(d000("timestamp: 2020-01-01T00:00:00Z\n")), &["昨", "夜", "今", "刚", "快"], false),
+        (
+            "twice, the later is usable",
+            Some(d000(&format!("timestamp: {fifteen}\n\n")) + &d000(&format!("timestamp: {five}\n"))),
+            &["刚", "快"],
+            true,
+        ),
+        (
+            "twice, the later is garbage",
+            Some(d000(&format!("timestamp: {fifteen}\n\n")) + &d000("timestamp: 坏了\n")),
+            &["今", "刚", "快"],
+            true,
+        ),
+        (
+            "a sample in a comment",
+            Some(format!("<!--\n{}-->\n\n{}", d000("timestamp: 2020-01-01T00:00:00Z\n"), d000("timestamp:\n"))),
+            day,
+            false,
+        ),
+    ];
+    for (name, state, expected, warned) in cases {
+        let workspace = distillable();
+        let _chat = chat_of_two_days(&workspace);
+        if let Some(state) = &state {
+            workspace.write(STATE, state);
+        }
+        let result = begun(&workspace);
+        assert_eq!(handed(&result), expected, "{name}: {result}");
+        assert_eq!(!warnings(&result).is_empty(), warned, "{name}: {:?}", warnings(&result));
+        commit(&workspace, &result);
+        assert_eq!(begin(&workspace)["reason"], "no_new_messages", "{name}: {}", workspace.read(STATE));
+    }
+}
+
+#[test]
+fn a_placeholder_sentence_in_d000_means_the_last_day() {
+    for placeholder in ["（首次运行前为空）", "尚未运行", "<首次运行时填写>", "never"] {
+        let workspace = distillable().file(STATE, d000(&format!("timestamp: {placeholder}\n")));
+        let chat = chat_of_two_days(&workspace);
+        assert_eq!(distill(&workspace), ["夜", "今", "刚", "快"], "{placeholder}");
+        chat.say("后", stored(&ago(0.0)));
+        assert_eq!(distill(&workspace), ["后"], "{placeholder}");
+    }
+}
+
+#[test]
+fn only_the_lines_of_d000_change() {
+    let at = ago(60.0);
+    let today = clock::today();
+    for end in ["\n", "\r\n"] {
+        let file = |timestamp: &str, tail: &str| {
+            format!(
+                "\u{feff}# 提炼状态\n\n手写的说明。\n\n### [D000] · last_distillation\ntimestamp:{timestamp}\n\
+                 last_decay_scan: {today}\nnote: 手写\n{tail}\n## 其他\n\n- [D001] 不是它\n尾"
+            )
+            .replace('\n', end)
+        };
+        let workspace = distillable().file(STATE, file("  2026-04-12T21:10:00+08:00", ""));
+        let chat = Chat::of(&workspace);
+        chat.say("m 1/甲", stored(&at));
+        assert_eq!(distill(&workspace), ["m 1/甲"]);
+        let found = workspace.read(STATE);
+        let cursor = format!("cursor: {CHANNEL} m%201%2F%E7%94%B2 1 {}\n", written(&at));
+        let expected = file(&format!(" {}", written(&at)), &cursor);
+        // Which characters besides these stay as they are is no matter, as long as it is read back.
+        assert_eq!(found.replace("m%201/", "m%201%2F"), expected);
+        assert_eq!(begin(&workspace), skipped("no_new_messages"));
+    }
+}
+
+#[test]
+fn the_timestamp_stands_directly_below_the_heading() {
+    let at = ago(60.0);
+    let today = clock::today();
+    let cursor = format!("cursor: {CHANNEL} m 1 {}\n", written(&at));
+    let line = format!("timestamp: {}\n", written(&at));
+    let scan = format!("last_decay_scan: {today}\n");
+    for (state, expected) in [
+        (None, d000(&format!("{line}{scan}{cursor}"))),
+        (Some(d000("")), d000(&format!("{line}{scan}{cursor}"))),
+        (Some(d000(&scan)), d000(&format!("{line}{scan}{cursor}"))),
+        (Some(format!("# 状态\n\n{}", d000(&scan))), format!("# 状态\n\n{}", d000(&format!("{line}{scan}{cursor}")))),
+        (Some("# 状态".to_owned()), format!("# 状态\n\n{}", d000(&format!("{line}{scan}{cursor}")))),
+    ] {
+        let workspace = distillable();
+        if let Some(state) = &state {
+            workspace.write(STATE, state);
+        }
+        Chat::of(&workspace).say("m", stored(&at));
+        assert_eq!(distill(&workspace), ["m"]);
+        assert_eq!(workspace.read(STATE), expected, "{state:?}");
+    }
+}
+
+// Other hands on [D000]
+
+/// The last step of the bash procedure, word for word; `NOW` is given.
+const PROCEDURE: &str = r#"
+python3 - "$WORKSPACE_DIR/memory/distill_state.md" <<'PY'
+import os, re, sys
+path, NOW = sys.argv[1], os.environ["NOW"]
+content = open(path, encoding="utf-8").read()
+content = re.sub(
+r'(### \[D000\] · last_distillation\ntimestamp:).*',
+r'\1 ' + NOW,
+content
+)
+open(path, "w", encoding="utf-8").write(content)
+PY
+"#;
+
+fn run_procedure(workspace: &Workspace, now: &str) {
+    let before = workspace.read(STATE);
+    assert!(bash(workspace, PROCEDURE).env("NOW", now).status().unwrap().success());
+    assert_ne!(workspace.read(STATE), before, "the procedure's pattern does not find our line");
+}
+
+#[test]
+fn after_the_bash_procedure_the_timestamp_counts() {
+    if missing(&["bash", "python3"]) {
+        return;
+    }
+    // As `date -Iseconds`, as `date` of the procedure's other parts, in another zone.
+    for form in ["%Y-%m-%dT%H:%M:%S%:z", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"] {
+        let workspace = distillable();
+        let chat = Chat::of(&workspace);
+        chat.say("一", stored(&ago(4000.0)));
+        assert_eq!(distill(&workspace), ["一"]);
+        // The procedure saw these, and moved the timestamp.
+        chat.say("二", stored(&ago(3000.0)));
+        run_procedure(&workspace, &ago(2000.0).strftime(form).to_string());
+        chat.say("三", stored(&ago(1000.0)));
+        // Committed late, and older than what the procedure claims: the timestamp is all there is.
+        chat.say("四", stored(&ago(2500.0)));
+        assert_eq!(distill(&workspace), ["三"], "{form}");
+        chat.say("五", stored(&ago(2600.0)));
+        assert_eq!(distill(&workspace), ["五"], "{form}: the cursor counts again");
+        assert_eq!(cursor_lines(&workspace).len(), 1, "{form}");
+    }
+}
+
+#[test]
+fn a_person_can_move_the_timestamp_back() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    for (id, seconds) in [("一", 4000.0), ("二", 3000.0), ("三", 2000.0)] {
+        chat.say(id, stored(&ago(seconds)));
+    }
+    assert_eq!(distill(&workspace), ["一", "二", "三"]);
+    let moved = workspace.read(STATE).replacen(&timestamp_line(&workspace), &written(&ago(3500.0)), 1);
+    workspace.write(STATE, moved);
+    assert_eq!(distill(&workspace), ["二", "三"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+#[test]
+fn another_hand_between_begin_and_commit_invalidates_the_token_and_loses_nothing() {
+    let hands: [fn(&Workspace, &str); 4] = [
+        |workspace, _| {
+            let moved = workspace.read(STATE).replacen(&timestamp_line(workspace), &written(&ago(3500.0)), 1);
+            workspace.write(STATE, moved);
+        },
+        // The same instant, but not the same bytes.
+        |workspace, _| workspace.write(STATE, workspace.read(STATE).replacen("timestamp: ", "timestamp:  ", 1)),
+        |workspace, cursor| workspace.write(STATE, workspace.read(STATE).replace(&format!("cursor: {cursor}\n"), "")),
+        |workspace, _| fs::remove_file(workspace.path(STATE)).unwrap(),
+    ];
+    for (number, hand) in hands.into_iter().enumerate() {
+        let workspace = distillable();
+        let chat = Chat::of(&workspace);
+        chat.say("一", stored(&ago(4000.0)));
+        distill(&workspace);
+        let cursor = cursor_lines(&workspace).pop().unwrap();
+        chat.say("二", stored(&ago(3000.0)));
+        let mut server = Server::start(&workspace);
+        let first = server.call("distill_begin", json!({})).unwrap();
+        assert_eq!(handed(&first), ["二"]);
+        hand(&workspace, &cursor);
+        let before = workspace.tree();
+        let event = json!({"type": "用户Todo", "content": "买伞"});
+        let refusal = server.call("distill_commit", json!({"token": first["token"], "events": [event]})).unwrap_err();
+        assert_eq!(refusal.code, "token_invalid", "hand {number}");
+        assert_eq!(workspace.tree(), before, "hand {number}");
+        let again = server.call("distill_begin", json!({})).unwrap();
+        let ids = handed(&again);
+        assert!(ids.contains(&"二".to_owned()), "hand {number}: {ids:?}");
+        server.call("distill_commit", json!({"token": again["token"]})).unwrap();
+        assert_eq!(begin(&workspace), skipped("no_new_messages"), "hand {number}");
+    }
+}
+
+#[test]
+fn the_bash_procedure_between_begin_and_commit_invalidates_the_token() {
+    if missing(&["bash", "python3"]) {
+        return;
+    }
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(4000.0)));
+    distill(&workspace);
+    chat.say("二", stored(&ago(3000.0)));
+    let result = begun(&workspace);
+    run_procedure(&workspace, &written(&ago(3600.0)));
+    let refusal = workspace.refused("distill_commit", json!({"token": result["token"]}));
+    assert_eq!(refusal.code, "token_invalid");
+    assert_eq!(distill(&workspace), ["二"]);
+}
+
+#[test]
+fn other_lines_of_d000_may_change_between_begin_and_commit() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(4000.0)));
+    distill(&workspace);
+    chat.say("二", stored(&ago(3000.0)));
+    let result = begun(&workspace);
+    let today = clock::today();
+    workspace.write(
+        STATE,
+        workspace
+            .read(STATE)
+            .replace(&format!("last_decay_scan: {today}\n"), "last_decay_scan: 2099-01-01\nnote: 手写\n"),
+    );
+    commit(&workspace, &result);
+    assert!(workspace.read(STATE).contains("last_decay_scan: 2099-01-01\nnote: 手写\n"));
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+// The message of the cursor
+
+#[test]
+fn a_deleted_cursor_message_leaves_the_timestamp() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(300.0)));
+    chat.say("二", stored(&ago(200.0)));
+    assert_eq!(distill(&workspace), ["一", "二"]);
+    chat.db.execute("DELETE FROM messages WHERE id = '二'", ()).unwrap();
+    chat.say("三", stored(&ago(100.0)));
+    assert_eq!(distill(&workspace), ["三"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+#[test]
+fn a_cursor_message_that_moved_to_another_channel_leaves_the_timestamp() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(300.0)));
+    chat.say("二", stored(&ago(200.0)));
+    assert_eq!(distill(&workspace), ["一", "二"]);
+    chat.say_in("别处", "x", stored(&ago(150.0)));
+    chat.db.execute("UPDATE messages SET session_id = '会话 别处' WHERE id = '二'", ()).unwrap();
+    chat.say("三", stored(&ago(100.0)));
+    assert_eq!(distill(&workspace), ["三"]);
+}
+
+#[test]
+fn a_cursor_message_that_insert_or_replace_moves_to_the_end_hides_nothing() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    for (id, seconds) in [("一", 400.0), ("二", 300.0), ("标", 200.0)] {
+        chat.say(id, stored(&ago(seconds)));
+    }
+    assert_eq!(distill(&workspace), ["一", "二", "标"]);
+    chat.say("四", stored(&ago(150.0)));
+    chat.say("五", stored(&ago(140.0)));
+    chat.db
+        .execute(
+            "INSERT OR REPLACE INTO messages(id, session_id, role, content, created_at) \
+             SELECT id, session_id, role, content || '（改）', created_at FROM messages WHERE id = '标'",
+            (),
+        )
+        .unwrap();
+    let row: i64 = chat.db.query_row("SELECT rowid FROM messages WHERE id = '标'", [], |row| row.get(0)).unwrap();
+    assert_eq!(row, 6, "it is the last row now");
+    chat.say("七", stored(&ago(130.0)));
+    assert_eq!(distill(&workspace), ["四", "五", "七"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+    chat.say("八", stored(&ago(120.0)));
+    assert_eq!(distill(&workspace), ["八"]);
+}
+
+#[test]
+fn a_cursor_message_moved_to_the_very_end_is_not_repeated_later() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("标", stored(&ago(400.0)));
+    assert_eq!(distill(&workspace), ["标"]);
+    chat.say("二", stored(&ago(300.0)));
+    chat.db.execute("UPDATE messages SET rowid = 9 WHERE id = '标'", ()).unwrap();
+    assert_eq!(distill(&workspace), ["二"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+    chat.say("三", stored(&ago(200.0)));
+    assert_eq!(distill(&workspace), ["三"]);
+}
+
+#[test]
+fn a_vacuum_that_numbers_the_rows_anew_hides_nothing() {
+    let workspace = distillable();
+    // Without an index, so that VACUUM may number the rows anew.
+    let chat = Chat::with_schema(&workspace, "id TEXT, session_id TEXT, role TEXT, content TEXT, created_at");
+    for number in 0..10 {
+        chat.say(&format!("m{number}"), stored(&ago(1000.0 - f64::from(number))));
+    }
+    assert_eq!(distill(&workspace).len(), 10);
+    chat.db.execute_batch("DELETE FROM messages WHERE id IN ('m0', 'm1', 'm2', 'm3', 'm4'); VACUUM").unwrap();
+    let row: i64 = chat.db.query_row("SELECT rowid FROM messages WHERE id = 'm9'", [], |row| row.get(0)).unwrap();
+    assert_eq!(row, 5, "the rows have new numbers");
+    for id in ["后一", "后二"] {
+        // Late, so that only the cursor can find them.
+        chat.say(id, stored(&ago(2000.0)));
+    }
+    assert_eq!(distill(&workspace), ["后一", "后二"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+// Channels
+
+#[test]
+fn a_second_channel_in_the_same_workspace_disturbs_neither() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    let second = "群 聊%_1";
+    let (old, first, other) = (ago(90_000.0), ago(3000.0), ago(7200.0));
+    chat.say("甲一", stored(&first));
+    chat.say_in(second, "乙〇", stored(&old));
+    chat.say_in(second, "乙一", stored(&other));
+    assert_eq!(distill(&workspace), ["甲一"]);
+    let first_cursor = cursor_lines(&workspace).pop().unwrap();
+
+    let switch = |channel: &str| chat.context(&workspace, "sessions/2026/SESSION_CONTEXT.md", channel);
+    switch(second);
+    assert_eq!(distill(&workspace), ["乙一"], "never seen while another has a cursor: the last day");
+    assert_eq!(timestamp_line(&workspace), written(&first), "the watermark does not move back");
+    let second_cursor = format!("%E7%BE%A4%20%E8%81%8A%25_1 %E4%B9%99%E4%B8%80 3 {}", written(&first));
+    assert_eq!(cursor_lines(&workspace), [first_cursor.clone(), second_cursor.clone()]);
+
+    // Late in both: only the cursors find them.
+    chat.say_in(second, "乙二", stored(&ago(7300.0)));
+    chat.say("甲二", stored(&ago(7300.0)));
+    assert_eq!(distill(&workspace), ["乙二"]);
+    switch(CHANNEL);
+    assert_eq!(distill(&workspace), ["甲二"]);
+    let newest = ago(10.0);
+    chat.say("甲三", stored(&newest));
+    assert_eq!(distill(&workspace), ["甲三"]);
+    switch(second);
+    chat.say_in(second, "乙三", stored(&ago(7300.0)));
+    assert_eq!(distill(&workspace), ["乙三"], "the timestamp is the one written with the other's cursor");
+    assert_eq!(timestamp_line(&workspace), written(&newest));
+    assert_eq!(cursor_lines(&workspace).len(), 2);
+}
+
+#[test]
+fn channel_keys_are_compared_exactly() {
+    let others = [
+        "p2p:oc_demo:my-bot",
+        "p2p:ocXdemo:my_bot",
+        "p2p:oc_demo:my_bot2",
+        "xp2p:oc_demo:my_bot",
+        "p2p:oc_demo:my_bot ",
+        "P2P:oc_demo:my_bot",
+        "p2p:oc_demo:My_Bot",
+        "p2p:oc_demo:%",
+        "%",
+        "",
+    ];
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    for (other, number) in others.iter().zip(0..) {
+        chat.say_in(other, &format!("别{number}"), stored(&ago(60.0 + f64::from(number))));
+    }
+    assert_eq!(begin(&workspace), skipped("no_new_messages"));
+    chat.say("我", stored(&ago(50.0)));
+    // A second session of the same channel.
+    chat.db.execute("INSERT INTO sessions VALUES ('另一个会话', ?1, '')", (CHANNEL,)).unwrap();
+    chat.db
+        .execute("INSERT INTO messages VALUES ('也是我', '另一个会话', 'assistant', '嗯', ?1)", (stored(&ago(40.0)),))
+        .unwrap();
+    let result = begun(&workspace);
+    assert_eq!(handed(&result), ["我", "也是我"]);
+    let week = result["known"]["said_this_week"].to_string();
+    assert!(week.contains("话我") && !week.contains("别"), "{week}");
+    for (other, number) in others.iter().zip(0..).take(others.len() - 1) {
+        let workspace = distillable().file("sessions/SESSION_CONTEXT.md", session_context(None, other, &chat.path));
+        let expected = if other.ends_with(' ') { "我".to_owned() } else { format!("别{number}") };
+        assert!(handed(&begun(&workspace)).contains(&expected), "{other:?}");
+    }
+}
+
+/// Writes session contexts, the first the newest.
+fn contexts(workspace: &Workspace, texts: &[String]) {
+    for (text, number) in texts.iter().zip(0..) {
+        let path = format!("sessions/{number}/deep/{number}/SESSION_CONTEXT.md");
+        workspace.write(&path, text);
+        let modified = SystemTime::now() - Duration::from_secs(60 * number);
+        File::options().append(true).open(workspace.path(&path)).unwrap().set_modified(modified).unwrap();
+    }
+}
+
+#[test]
+fn the_newest_context_of_this_workspace_with_a_channel_counts() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    fs::remove_dir_all(workspace.path("sessions")).unwrap();
+    for channel in ["甲", "乙", "丙"] {
+        chat.say_in(channel, channel, stored(&ago(60.0)));
+    }
+    let root = workspace.root();
+    let link = root.with_extension("link");
+    let context = |named: Option<&Path>, channel: &str| session_context(named, channel, &chat.path);
+    let cases: Vec<(&str, Vec<String>, Option<&str>)> = vec![
+        ("none", vec![], None),
+        ("one", vec![context(Some(root), "甲")], Some("甲")),
+        ("the newest", vec![context(Some(root), "乙"), context(Some(root), "甲")], Some("乙")),
+        ("not named", vec![context(None, "丙"), context(Some(root), "甲")], Some("丙")),
+        ("a system task is the newest", vec![context(Some(root), ""), context(Some(root), "甲")], Some("甲")),
+        ("another workspace's", vec![context(Some(Path::new("/elsewhere")), "乙"), context(None, "甲")], Some("甲")),
+        ("a longer path", vec![context(Some(&root.with_extension("2")), "乙"), context(None, "甲")], Some("甲")),
+        ("a shorter path", vec![context(root.parent(), "乙"), context(None, "甲")], Some("甲")),
+        ("a slash at the end", vec![context(Some(&root.join("")), "乙"), context(None, "甲")], Some("乙")),
+        ("through a link", vec![context(Some(&link), "乙"), context(None, "甲")], Some("乙")),
+        ("only system tasks", vec![context(Some(root), ""), context(None, "  ")], None),
+        ("only other workspaces", vec![context(Some(Path::new("/elsewhere")), "乙")], None),
+        ("garbage first", vec!["\u{0}\u{fffd}".to_owned(), context(Some(root), "甲")], Some("甲")),
+        ("CRLF", vec![context(Some(root), "甲").replace('\n', "\r\n")], Some("甲")),
+    ];
+    std::os::unix::fs::symlink(root, &link).unwrap();
+    for (name, texts, expected) in cases {
+        let _ = fs::remove_dir_all(workspace.path("sessions"));
+        let _ = fs::remove_file(workspace.path(STATE));
+        contexts(&workspace, &texts);
+        let result = begin(&workspace);
+        match expected {
+            Some(channel) => assert_eq!(handed(&result), [channel], "{name}: {result}"),
+            None => assert_eq!(result, skipped("no_session_context"), "{name}"),
+        }
+    }
+    fs::remove_file(link).unwrap();
+}
+
+// The database
+
+/// A begin that must be skipped, leave every file as it was, and hold nothing.
+fn skips(workspace: &Workspace, reason: &str, context: &str) {
+    let before = workspace.tree();
+    let mut result = begin(workspace);
+    if let Some(object) = result.as_object_mut() {
+        object.remove("warnings");
+    }
+    assert_eq!(result, skipped(reason), "{context}");
+    assert_eq!(workspace.tree(), before, "{context}");
+    assert!(!workspace.path(".distill_lease").exists(), "{context}");
+    assert!(is_free(workspace, ".distill.lock"), "{context}");
+}
+
+fn names_in(folder: &Path) -> BTreeSet<String> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_database_that_is_not_there_is_not_created() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    fs::remove_file(&chat.path).unwrap();
+    skips(&workspace, "database_unavailable", "missing");
+    assert_eq!(names_in(&workspace.path("bot")), BTreeSet::new());
+    fs::remove_dir(workspace.path("bot")).unwrap();
+    skips(&workspace, "database_unavailable", "its folder is missing");
+    assert!(!workspace.path("bot").exists());
+}
+
+type Spoil = fn(&Path);
+
+#[test]
+fn a_file_that_is_no_chat_is_unavailable() {
+    let cases: [(&str, Spoil); 6] = [
+        ("text", |path| fs::write(path, "这不是数据库。\n".repeat(500)).unwrap()),
+        ("empty", |path| fs::write(path, "").unwrap()),
+        ("a folder", |path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }),
+        ("half of one", |path| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("without messages", |path| {
+            rusqlite::Connection::open(path).unwrap().execute_batch("DROP TABLE messages").unwrap();
+        }),
+        ("without a column", |path| {
+            let db = rusqlite::Connection::open(path).unwrap();
+            db.execute_batch("ALTER TABLE sessions RENAME COLUMN channel_key TO channel").unwrap();
+        }),
+    ];
+    for (name, spoil) in cases {
+        let workspace = distillable();
+        let Chat { db, path } = Chat::of(&workspace);
+        drop(db);
+        spoil(&path);
+        let (bytes, names) = (fs::read(&path).ok(), names_in(&workspace.path("bot")));
+        skips(&workspace, "database_unavailable", name);
+        assert_eq!((fs::read(&path).ok(), names_in(&workspace.path("bot"))), (bytes, names), "{name}");
+    }
+}
+
+#[test]
+fn a_database_that_is_locked_for_a_second_is_waited_for() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(10.0)));
+    let mut server = Server::start(&workspace);
+    chat.db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let call = server.start_call("distill_begin", json!({}));
+    assert!(server.answer_within(call, Duration::from_secs(1)).is_none(), "it read what is locked");
+    chat.db.execute_batch("COMMIT").unwrap();
+    assert_eq!(handed(&server.finish_call(call).unwrap()), ["一"]);
+}
+
+#[test]
+fn a_database_that_stays_locked_is_unavailable_after_two_seconds() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(10.0)));
+    chat.db.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let start = Instant::now();
+    let mut server = Server::start(&workspace);
+    let call = server.start_call("distill_begin", json!({}));
+    // Nothing waits behind it, and other calls see no lock.
+    server.call("touch_last_active", json!({})).unwrap();
+    assert_eq!(server.finish_call(call), Ok(skipped("database_unavailable")));
+    let waited = start.elapsed();
+    assert!(waited >= Duration::from_millis(1800), "gave up after {waited:?}");
+    assert!(waited <= Duration::from_secs(8), "waited {waited:?}");
+    assert!(is_free(&workspace, ".distill.lock"));
+    chat.db.execute_batch("COMMIT").unwrap();
+    assert_eq!(distill(&workspace), ["一"]);
+}
+
+#[test]
+fn a_write_ahead_log_in_a_folder_that_cannot_be_written_is_read() {
+    if missing(&["unshare", "mount"]) {
+        return;
+    }
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0").unwrap();
+    chat.say("一", stored(&ago(60.0)));
+    let read_only = |arguments: &[&str]| {
+        let program = workspace.command();
+        let mut command = Command::new("unshare");
+        let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && exec \"$@\"";
+        command.args(["-m", "sh", "-c", script]).arg(workspace.path("bot"));
+        command.arg(program.get_program()).args(program.get_args()).args(arguments);
+        command
+    };
+    let mut probe = Command::new("unshare");
+    let bind = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && ! touch \"$0/x\" 2>/dev/null";
+    probe.args(["-m", "sh", "-c", bind]).arg(workspace.path("bot"));
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no read-only mounts here");
+        return;
+    }
+    let run = || {
+        let result = Outcome::of(read_only(&["call", "distill_begin", "{}"]), None).answer().unwrap();
+        if result["status"] == "begun" {
+            commit(&workspace, &result);
+        }
+        result
+    };
+    // The bot is there: its log and its index of the log too, and the message is in the log alone.
+    let first = run();
+    assert_eq!(handed(&first), ["一"], "{first}");
+    chat.say("二", stored(&ago(50.0)));
+    assert_eq!(handed(&run()), ["二"]);
+    // The bot is gone and has cleaned up.
+    chat.say("三", stored(&ago(40.0)));
+    let Chat { db, path } = chat;
+    drop(db);
+    assert_eq!(names_in(&workspace.path("bot")), BTreeSet::from(["chat.db".to_owned()]));
+    let last = run();
+    assert_eq!(handed(&last), ["三"], "{last}");
+    assert_eq!(names_in(&workspace.path("bot")), BTreeSet::from(["chat.db".to_owned()]));
+    // The bot crashed: there is a log without an index. Its message is found, or the database is unavailable; it is not missed.
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let crashed = Chat { db, path: path.clone() };
+    crashed.db.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
+    crashed.say("四", stored(&ago(30.0)));
+    let copies: Vec<_> =
+        ["chat.db", "chat.db-wal"].iter().map(|name| workspace.bytes(&format!("bot/{name}"))).collect();
+    let Chat { db, .. } = crashed;
+    drop(db);
+    workspace.write("bot/chat.db", &copies[0]);
+    workspace.write("bot/chat.db-wal", &copies[1]);
+    // The log stands beside the file, not beside a link to it.
+    std::os::unix::fs::symlink(&path, workspace.path("link.db")).unwrap();
+    for db in [path, workspace.path("link.db")] {
+        workspace.write("sessions/2026/SESSION_CONTEXT.md", session_context(None, CHANNEL, &db));
+        let after_crash = Outcome::of(read_only(&["call", "distill_begin", "{}"]), None).answer().unwrap();
+        assert!(
+            handed(&after_crash) == ["四"] || after_crash["reason"] == "database_unavailable",
+            "a message of the log was missed: {after_crash}"
+        );
+    }
+}
+
+// Pages
+
+#[test]
+fn a_backlog_comes_in_pages_with_exact_watermarks() {
+    const BACKLOG: u32 = 5000;
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    let start = ago(9000.0);
+    // Rows and clocks disagree by up to six seconds.
+    let at = |number: u32| &start + jiff::SignedDuration::from_secs(i64::from(number + number * 5 % 7));
+    chat.db.execute_batch("BEGIN").unwrap();
+    for number in 0..BACKLOG {
+        chat.say(&format!("m{number}"), stored(&at(number)));
+    }
+    chat.db.execute_batch("COMMIT").unwrap();
+    let mut server = Server::start(&workspace);
+    let (mut next, mut pages, mut newest) = (0, 0, start.clone());
+    loop {
+        let arguments = if pages % 2 == 0 { json!({}) } else { json!({"limit": 1000}) };
+        let begun = server.call("distill_begin", arguments.clone()).unwrap();
+        assert_eq!(begun["status"], "begun", "page {pages}");
+        let ids = handed(&begun);
+        let count = u32::try_from(ids.len()).unwrap();
+        assert!(count >= 50 || next + count == BACKLOG, "page {pages} holds {count} short messages");
+        let mut page: Vec<_> = (next..next + count).map(|n| (at(n).timestamp(), n)).collect();
+        page.sort_unstable();
+        let expected: Vec<_> = page.iter().map(|(_, n)| format!("m{n}")).collect();
+        assert_eq!(ids, expected, "page {pages}");
+        next += count;
+        newest = newest.max(page.last().unwrap().0.in_tz(ZONE).unwrap());
+        assert_eq!(begun["has_more"], next < BACKLOG, "page {pages}");
+        assert_eq!(instant(&begun["until"]), newest.timestamp(), "page {pages}");
+        let committed = server.call("distill_commit", json!({"token": begun["token"]})).unwrap();
+        assert_eq!(committed["watermark"], written(&newest), "page {pages}");
+        assert_eq!(timestamp_line(&workspace), written(&newest), "page {pages}");
+        let cursor = format!("{CHANNEL} m{} {next} {}", next - 1, written(&newest));
+        assert_eq!(cursor_lines(&workspace), [cursor], "page {pages}");
+        pages += 1;
+        if next == BACKLOG {
+            break;
+        }
+    }
+    assert_eq!(server.call("distill_begin", json!({})), Ok(skipped("no_new_messages")));
+}
+
+#[test]
+fn limit_bounds_a_page() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    for number in 0..7 {
+        chat.say(&format!("m{number}"), stored(&ago(100.0 - f64::from(number))));
+    }
+    for (limit, expected, more) in [
+        (json!(1), &["m0"][..], true),
+        (json!("2"), &["m0", "m1"], true),
+        (json!(7), &["m0", "m1", "m2", "m3", "m4", "m5", "m6"], false),
+    ] {
+        let result = workspace.ok("distill_begin", json!({"limit": limit}));
+        assert_eq!(
+            (handed(&result), &result["has_more"]),
+            (expected.iter().map(|s| (*s).to_owned()).collect(), &json!(more))
+        );
+    }
+    for limit in [json!(0), json!(1001), json!(-1), json!(1.5), json!("viel")] {
+        assert_eq!(workspace.refused("distill_begin", json!({"limit": limit})).code, "invalid_argument", "{limit}");
+    }
+}
+
+// Contents
+
+#[test]
+fn odd_contents_are_made_text() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    let text = |bytes: &[u8]| {
+        let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        format!("CAST(x'{hex}' AS TEXT)")
+    };
+    let cases = [
+        ("空值", "NULL".to_owned(), None),
+        ("空串", "''".to_owned(), None),
+        ("空块", "x''".to_owned(), None),
+        ("块", "x'80ff'".to_owned(), Some("\u{fffd}\u{fffd}")),
+        ("坏字节", text(b"a\x80\xffb"), Some("a\u{fffd}\u{fffd}b")),
+        ("半个字", text("好".as_bytes().split_last().unwrap().1), Some("\u{fffd}")),
+        ("零", text(b"a\0b"), Some("a\u{fffd}b")),
+        ("整数", "42".to_owned(), Some("42")),
+        ("换行", "'甲' || char(10) || '乙'".to_owned(), Some("甲\n乙")),
+        ("标记", "'### [E001] <!-- -->'".to_owned(), Some("### [E001] <!-- -->")),
+    ];
+    let at = ago(60.0);
+    chat.say("首", stored(&at));
+    for (id, content, _) in &cases {
+        chat.db
+            .execute(
+                &format!("INSERT INTO messages VALUES (?1, ?2, 'user', {content}, ?3)"),
+                (id, format!("会话 {CHANNEL}"), stored(&at)),
+            )
+            .unwrap();
+    }
+    let message = |id: &str, content: &str| json!({"id": id, "role": "user", "content": content, "at": written(&at)});
+    let mut expected = vec![message("首", "话首")];
+    expected.extend(cases.iter().filter_map(|(id, _, content)| content.map(|c| message(id, c))));
+    assert_eq!(begun(&workspace)["messages"], json!(expected));
+    let answered = Server::start(&workspace).call("distill_begin", json!({})).unwrap();
+    assert_eq!(answered["messages"], json!(expected));
+}
+
+#[test]
+fn odd_ids_and_roles_are_made_text_too() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("首", stored(&ago(60.0)));
+    let session = format!("会话 {CHANNEL}");
+    for values in
+        ["CAST(x'ff' AS TEXT), ?1, NULL, '无角色', ?2", "x'00', ?1, x'ff', '块', ?2", "'末', ?1, 'assistant', '末', ?2"]
+    {
+        chat.db.execute(&format!("INSERT INTO messages VALUES ({values})"), (&session, stored(&ago(30.0)))).unwrap();
+    }
+    let result = begun(&workspace);
+    let contents: Vec<_> = result["messages"].as_array().unwrap().iter().map(|m| m["content"].clone()).collect();
+    assert_eq!(contents, ["话首", "无角色", "块", "末"]);
+    commit(&workspace, &result);
+    assert_eq!(begin(&workspace), skipped("no_new_messages"));
+}
+
+#[test]
+fn ids_may_be_row_numbers() {
+    let workspace = distillable();
+    let columns = "id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT, content TEXT, created_at DATETIME";
+    let chat = Chat::with_schema(&workspace, columns);
+    for number in [3, 5, 8] {
+        chat.try_insert(CHANNEL, number, "user", format!("第{number}句"), stored(&ago(100.0))).unwrap();
+    }
+    let result = workspace.ok("distill_begin", json!({"limit": 2}));
+    assert_eq!(handed(&result), ["3", "5"]);
+    commit(&workspace, &result);
+    assert_eq!(cursor_lines(&workspace), [format!("{CHANNEL} 5 5 {}", timestamp_line(&workspace))]);
+    assert_eq!(distill(&workspace), ["8"]);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+}
+
+#[test]
+fn a_message_without_an_id_that_is_the_last_one_is_not_handed_out_for_ever() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("首", stored(&ago(60.0)));
+    chat.try_insert(CHANNEL, None::<String>, "user", "没有号", stored(&ago(50.0))).unwrap();
+    assert_eq!(distill(&workspace).len(), 2);
+    assert_eq!(distill(&workspace), Vec::<String>::new());
+    chat.say("后", stored(&ago(40.0)));
+    assert_eq!(distill(&workspace), ["后"]);
+}
+
+#[test]
+fn a_long_message_is_cut_with_its_length() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    let exact: String = "界".repeat(4000);
+    for (id, content) in [("刚好", exact.clone()), ("多一个", format!("{exact}末")), ("巨大", "长".repeat(400_000))]
+    {
+        chat.try_insert(CHANNEL, id, "user", content, stored(&ago(60.0))).unwrap();
+    }
+    let mut contents = Vec::new();
+    for _ in 0..3 {
+        let result = begin(&workspace);
+        for message in result["messages"].as_array().unwrap() {
+            contents
+                .push((message["id"].as_str().unwrap().to_owned(), message["content"].as_str().unwrap().to_owned()));
+        }
+        if result["status"] == "begun" {
+            commit(&workspace, &result);
+        }
+    }
+    assert_eq!(contents.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["刚好", "多一个", "巨大"]);
+    assert_eq!(contents[0].1, exact);
+    for (content, start, length) in [(&contents[1].1, exact, "4001"), (&contents[2].1, "长".repeat(4000), "400000")] {
+        let tail = content
+            .strip_prefix(start.as_str())
+            .unwrap_or_else(|| panic!("not cut at 4,000: {}", &content[content.len() - 90..]));
+        assert!(tail.chars().count() < 60, "{tail}");
+        assert!(tail.replace(',', "").contains(length), "{tail:?} does not say {length}");
+    }
+}
+
+#[test]
+fn a_page_and_what_is_known_stay_within_their_bytes() {
+    // Each of these grows in JSON, one of them sixfold.
+    for (name, content) in [("字", "字"), ("quotes", "\""), ("controls", "\u{1}"), ("emoji", "👨‍👩‍👧"), ("short", "")]
+    {
+        let workspace = distillable();
+        let fat = "\"\\".repeat(500);
+        let worries: String = (1..=40)
+            .map(|n| format!("- [U{n:03}] src=user_told kind=user_told decay_d=never last_touched=(never) forced_echo_last=(never) {fat}\n"))
+            .collect();
+        workspace.write("memory/unresolved.md", format!("# 未完挂念\n\n{worries}\n## 已淡忘\n"));
+        let events: String = (1..=40)
+            .map(|n| {
+                format!(
+                    "\n### [E{n:03}] 2026-04-13 · 用户Todo\n**类型**：用户Todo\n**内容**：{fat}\n**状态**：待跟进\n"
+                )
+            })
+            .collect();
+        workspace.write("memory/events.md", format!("# 事件记录\n{events}"));
+        let log: String = (1..=30).map(|n| format!("\n### [L{n:03}] 2026-04-12T16:00 · 阳台\n{fat}\n")).collect();
+        workspace.write("memory/life_log.md", format!("# 日志\n{log}"));
+        workspace.write(
+            "memory/persona.md",
+            format!("# 人设\n\n## 在对话中形成的新细节\n\n{}", format!("- **[2026-04-13]** {fat}\n").repeat(40)),
+        );
+        workspace.write("memory/user_profile.md", format!("# 用户\n\n## 喜好\n\n{}", format!("- {fat}\n").repeat(10)));
+        let chat = Chat::of(&workspace);
+        let body = if content.is_empty() {
+            "嗯".to_owned()
+        } else {
+            content.repeat(if name == "emoji" { 800 } else { 4000 })
+        };
+        let count = if content.is_empty() { 1000 } else { 12 };
+        chat.db.execute_batch("BEGIN").unwrap();
+        for number in 0..count {
+            chat.try_insert(CHANNEL, format!("m{number}"), "user", &body, stored(&ago(3000.0 - f64::from(number))))
+                .unwrap();
+        }
+        chat.db.execute_batch("COMMIT").unwrap();
+        let mut server = Server::start(&workspace);
+        let mut found = Vec::new();
+        for _ in 0..=count {
+            let id = server.start_call("distill_begin", json!({"limit": 1000}));
+            let answer = server.answer(id);
+            let size = answer["result"]["content"][0]["text"].as_str().unwrap().len();
+            let result = Refusal::or_result(&answer).unwrap();
+            if result["status"] == "skipped" {
+                break;
+            }
+            let page = result["messages"].to_string().len();
+            let known = result["known"].to_string().len();
+            assert!(size <= 40_000, "{name}: the result has {size} bytes");
+            assert!(known <= 12_000, "{name}: known has {known} bytes");
+            let ids = handed(&result);
+            assert!(page <= 20_000 || ids.len() == 1, "{name}: {} messages have {page} bytes", ids.len());
+            found.extend(ids);
+            assert_eq!(result["has_more"], found.len() < usize::try_from(count).unwrap(), "{name}");
+            server.call("distill_commit", json!({"token": result["token"]})).unwrap();
+        }
+        assert_eq!(found, (0..count).map(|n| format!("m{n}")).collect::<Vec<_>>(), "{name}");
+    }
+}
