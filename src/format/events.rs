@@ -229,7 +229,8 @@ impl<'t> Event<'t> {
     /// Whether the status contains `待跟进`.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.placed(Field::Status).is_some_and(|status| slice(self.text, status.value.clone()).contains(OPEN_MARK))
+        let status = self.placed(Field::Status).map_or("", |status| slice(self.text, status.value.clone()));
+        status.as_bytes().windows(OPEN_MARK.len()).any(|window| window == OPEN_MARK.as_bytes())
     }
 
     /// The due date, if it is a real day.

@@ -132,6 +132,18 @@ pub fn cut(text: &str, limit: usize) -> Option<&str> {
     text.get(..end)
 }
 
+/// Whether a text holds nothing that a search key writes in another way, as most texts do.
+fn is_its_own_key(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '\n' | ' '..='@' | '['..='~' | '、'..='〃' | '\u{4e00}'..='\u{9fff}'))
+}
+
+/// Whether all the words, which are search keys, stand in a text.
+#[must_use]
+pub fn has_words(text: &str, words: &[String]) -> bool {
+    let has_all = |text: &str| words.iter().all(|word| text.contains(word.as_str()));
+    has_all(text) || (!is_its_own_key(text) && has_all(&search_key(text)))
+}
+
 /// So many user-perceived characters of a text, around the first place where one of the words stands.
 ///
 /// The words are search keys.
@@ -162,8 +174,8 @@ pub fn comparison_key(text: &str) -> String {
 /// A form in which a search finds words whatever their case and width.
 #[must_use]
 pub fn search_key(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
+    if is_its_own_key(text) {
+        return text.to_owned();
     }
     if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         return text.chars().flat_map(char::to_lowercase).filter(|c| !is_zero_width(*c)).collect();

@@ -8,7 +8,7 @@ use crate::{
     error::Result,
     format::{
         events::{self, Event, EventType, Field, Status},
-        text::{TEXT_LIMIT, search_key},
+        text::{TEXT_LIMIT, has_words, search_key},
     },
     workspace::Reading,
 };
@@ -149,7 +149,7 @@ impl Read for ListEvents {
                     event.field(Field::Status).is_some_and(|status| status.contains(wanted.as_str()))
                 })
             })
-            .filter(|event| words.is_empty() || has_words(event, &words))
+            .filter(|event| words.is_empty() || says(event, &words))
             .collect();
         // An event without a usable due date can be overdue: it is named, though it is not listed.
         let unusable = events::unusable_due_dates(matching.iter().filter(|_| due_by.is_some()).copied());
@@ -170,11 +170,10 @@ impl Read for ListEvents {
     }
 }
 
-fn has_words(event: &Event<'_>, words: &[String]) -> bool {
+fn says(event: &Event<'_>, words: &[String]) -> bool {
     let fields = [Field::Type, Field::Content, Field::UserState, Field::FollowUp, Field::Status, Field::DueDate];
     let values: Vec<_> = fields.into_iter().filter_map(|field| event.field(field)).collect();
-    let text = search_key(&values.join("\n"));
-    words.iter().all(|word| text.contains(word))
+    has_words(&values.join("\n"), words)
 }
 
 /// The first events that fit a page, whether there are more, and the ids of those that were cut.

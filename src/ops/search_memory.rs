@@ -10,7 +10,7 @@ use crate::{
     format::{
         MemoryFile,
         passages::{self, Passage},
-        text::{excerpt, search_key},
+        text::{excerpt, has_words, search_key},
     },
     workspace::Reading,
 };
@@ -92,7 +92,7 @@ impl Read for SearchMemory {
             }
             for (name, text) in texts {
                 let passages =
-                    passages::of(file.into(), &text).into_iter().filter(|passage| has_words(passage, &words));
+                    passages::of(file.into(), &text).into_iter().filter(|passage| has_words(&passage.text, &words));
                 // Later in the file is newer.
                 found.extend(
                     passages.rev().map(|passage| (rank(file.into(), &passage), Hit::new(&name, passage, &words))),
@@ -109,11 +109,6 @@ impl Read for SearchMemory {
         });
         Ok(Reply { hits: fitting.collect() })
     }
-}
-
-fn has_words(passage: &Passage, words: &[String]) -> bool {
-    let key = search_key(&passage.text);
-    words.iter().all(|word| key.contains(word))
 }
 
 fn rank(file: MemoryFile, passage: &Passage) -> Rank {
