@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::slice;
+use super::{bom_len, slice, without_bom};
 
 /// One line of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub(crate) struct Lines<'t> {
 pub(crate) fn lines(text: &str) -> Lines<'_> {
     Lines {
         text,
-        at: if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 },
+        at: bom_len(text),
         hidden_until: 0,
         next_comment: find_from(text, 0, "<!--"),
         backtick_closers: closers(text, '`'),
@@ -177,16 +177,11 @@ fn find_from(text: &str, from: usize, wanted: &str) -> usize {
 /// The last line of a text, if it has any. Its visibility is not looked at.
 pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let first = text.len() - text.trim_start_matches('\u{feff}').len();
+    let first = bom_len(text);
     let start = body.rfind('\n').map_or(first, |newline| newline + 1);
     let line = slice(body, start..body.len());
     let line = if body.len() < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line };
-    (!text.trim_start_matches('\u{feff}').is_empty()).then_some(Line {
-        start,
-        next: text.len(),
-        text: line,
-        visible: true,
-    })
+    (!without_bom(text).is_empty()).then_some(Line { start, next: text.len(), text: line, visible: true })
 }
 
 /// A fence's mark, its length and what follows it, if the line is one.

@@ -92,6 +92,17 @@ pub(crate) fn slice(text: &str, place: Range<usize>) -> &str {
     text.get(place).unwrap_or("")
 }
 
+/// A text without its byte order mark, if it begins with one; a second one is text.
+#[must_use]
+pub fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Where a text begins behind its byte order mark.
+pub(crate) fn bom_len(text: &str) -> usize {
+    text.len() - without_bom(text).len()
+}
+
 /// The date at the beginning of a value, `YYYY-MM-DD` or `YYYY/M/D`, if there is such a day.
 #[must_use]
 pub fn leading_date(value: &str) -> Option<Date> {

@@ -3,6 +3,7 @@
 use std::{fmt, ops::Range};
 
 use super::{
+    bom_len,
     document::{Anchor, Document},
     leading_date, markdown, slice,
     text::{escape, shorten},
@@ -227,8 +228,7 @@ fn write_head(document: &mut Document, mood: Mood) {
                 document.replace_in_line(place, &value, anchor);
             }
             None => {
-                let top = if document.text().starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-                document.insert_lines(top, &format!("{name}: {level}\n"), anchor);
+                document.insert_lines(bom_len(document.text()), &format!("{name}: {level}\n"), anchor);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! anchored to, and only where that is still as it was.
 
 use super::{
-    MemoryFile,
+    MemoryFile, bom_len,
     document::{Anchor, Document, Hunk},
     events, id, markdown, mood, persona, slice, unresolved,
 };
@@ -218,9 +218,8 @@ fn in_field(file: MemoryFile, document: &mut Document, name: &str, hunk: &Hunk) 
         }
         None if hunk.old.is_empty() => {
             let new = format!("{}\n", hunk.new.trim());
-            let top = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
             let (at, newline) = match file {
-                MemoryFile::Mood => (top, ""),
+                MemoryFile::Mood => (bom_len(&text), ""),
                 _ if text.is_empty() || text.ends_with('\n') => (text.len(), ""),
                 _ => (text.len(), "\n"),
             };

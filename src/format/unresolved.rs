@@ -12,6 +12,7 @@ use super::{
     markdown::{self, Line},
     slice,
     text::{WORRY_FIELDS, comparison_key, escape_worry, unescape},
+    without_bom,
 };
 
 /// What the heading of the faded worries contains.
@@ -198,7 +199,7 @@ pub fn add(document: &mut Document, kind: Kind, number: u64, last_touched: &str,
 /// Inserts a worry's line where new ones go.
 pub(crate) fn insert_active(document: &mut Document, line: &str, anchor: Anchor) {
     let text = document.text().to_owned();
-    if text.trim_start_matches('\u{feff}').is_empty() {
+    if without_bom(text).is_empty() {
         document.insert_lines(text.len(), &format!("# 未完挂念\n\n{line}\n## {FADED}\n"), anchor);
         return;
     }

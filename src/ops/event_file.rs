@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::{
     error::{Error, Result},
     format::{
-        LARGEST_ID, MemoryFile,
+        self, LARGEST_ID, MemoryFile,
         events::{self, Events},
         id, index,
     },
@@ -42,7 +42,7 @@ pub(super) fn look(reading: &mut Reading<'_>) -> Result<String> {
 }
 
 fn refuse_damage(text: &str, cited: &[u64], path: impl FnOnce() -> Result<PathBuf>) -> Result<()> {
-    if cited.is_empty() || !text.trim_start_matches('\u{feff}').trim().is_empty() {
+    if cited.is_empty() || !format::without_bom(text).trim().is_empty() {
         return Ok(());
     }
     Err(Error::Damaged { path: path()?, cited: cited.iter().map(|number| id('E', *number)).collect() })
