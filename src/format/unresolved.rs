@@ -199,7 +199,7 @@ pub fn add(document: &mut Document, kind: Kind, number: u64, last_touched: &str,
 /// Inserts a worry's line where new ones go.
 pub(crate) fn insert_active(document: &mut Document, line: &str, anchor: Anchor) {
     let text = document.text().to_owned();
-    if without_bom(text).is_empty() {
+    if without_bom(&text).is_empty() {
         document.insert_lines(text.len(), &format!("# 未完挂念\n\n{line}\n## {FADED}\n"), anchor);
         return;
     }
