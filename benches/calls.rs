@@ -126,11 +126,10 @@ fn workspace(folder: &Path, name: &str, events: usize) -> PathBuf {
     let mut text = fs::read_to_string(workspace.join("memory/events.md")).expect("events.md is there");
     for number in 1..=events {
         let status = if number % 50 == 0 { "待跟进" } else { "已关闭" };
-        text.push_str(&format!(
-            "\n### [E{number:03}] 2026-{:02}-{:02} · 重要事件\n**类型**：重要事件\n**内容**：第{number}件事：周末一起去看展，回来的路上下了雨\n**用户状态**：开心\n**状态**：{status}\n",
-            number % 12 + 1,
-            number % 28 + 1
-        ));
+        let (month, day) = (number % 12 + 1, number % 28 + 1);
+        let heading = format!("\n### [E{number:03}] 2026-{month:02}-{day:02} · 重要事件\n**类型**：重要事件\n");
+        let content = format!("**内容**：第{number}件事：周末一起去看展，回来的路上下了雨\n");
+        text += &(heading + &content + "**用户状态**：开心\n**状态**：" + status + "\n");
     }
     fs::write(workspace.join("memory/events.md"), text).expect("events.md can be written");
     workspace

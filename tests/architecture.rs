@@ -1,5 +1,13 @@
 //! The arrows between the rooms, as `ARCHITECTURE.md` draws them, and the fences around some crates.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first surprise and may read files"
+)]
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -66,7 +74,7 @@ fn used(text: &str) -> Vec<String> {
                         '}' => depth -= 1,
                         _ if depth == 1 && (c.is_alphanumeric() || c == '_') => name.push(c),
                         _ if depth == 1 && !name.is_empty() && (c == ':' || c == ',') => {
-                            used.push(std::mem::take(&mut name))
+                            used.push(std::mem::take(&mut name));
                         }
                         _ if depth == 1 => name.clear(),
                         _ => {}

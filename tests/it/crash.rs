@@ -1,36 +1,15 @@
 //! The server is killed at random moments. What it has answered is there; what it has not answered is there whole or not at all.
 
-use crate::support::{Outcome, OutsideLock, Refusal, Server, Workspace, bash, index_with, missing};
+use crate::support::{Dice, Outcome, OutsideLock, Refusal, Server, Workspace, bash, index_with, missing};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 const WORKSPACES: u32 = 10;
 const KILLS_EACH: u32 = 20;
 const PIPELINED: u32 = 40;
-
-/// xorshift: enough for moments, and repeatable from the printed seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
-fn dice() -> Dice {
-    let seed = std::env::var("CRASH_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(|| {
-        u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() % u128::from(u64::MAX)).unwrap()
-            | 1
-    });
-    eprintln!("CRASH_SEED={seed}");
-    Dice(seed)
-}
 
 /// Every event by its text. Stops where an entry is torn, a number stands twice, or a text stands twice.
 fn events_by_text(workspace: &Workspace, context: &str) -> BTreeMap<String, String> {
@@ -79,7 +58,7 @@ printf 'E%s' "$next"
 #[test]
 fn nothing_that_was_answered_is_lost_to_a_kill() {
     let with_bash = !missing(&["bash", "flock", "grep"]);
-    let mut dice = dice();
+    let mut dice = Dice::thrown_for("crash");
     for round in 0..WORKSPACES {
         // A large index takes its time between the two files of one change: that is where kills should hit.
         let tail = if round % 2 == 0 { String::new() } else { "很长的一份索引。\n".repeat(5000) };
@@ -162,7 +141,7 @@ fn nothing_that_was_answered_is_lost_to_a_kill() {
 
 #[test]
 fn an_answered_update_is_not_taken_back_by_a_kill() {
-    let mut dice = dice();
+    let mut dice = Dice::thrown_for("crash");
     let workspace =
         Workspace::new().file("memory/events.md", "# 事件记录\n").file("memory/MEMORY.md", index_with("（暂无）"));
     for text in ["前", "中", "后"] {
@@ -204,7 +183,7 @@ fn an_answered_update_is_not_taken_back_by_a_kill() {
 #[test]
 fn what_is_answered_at_the_end_is_what_was_done() {
     let ends: [fn(&mut Server); 2] = [Server::close_stdin, |server| server.signal("TERM")];
-    let mut dice = dice();
+    let mut dice = Dice::thrown_for("crash");
     for end in ends {
         for round in 0..10 {
             let workspace = Workspace::new()
@@ -299,7 +278,7 @@ fn a_garbled_journal_hinders_nobody() {
 
 #[test]
 fn a_change_over_two_files_is_whole_after_a_kill() {
-    let mut dice = dice();
+    let mut dice = Dice::thrown_for("crash");
     let workspace = Workspace::new()
         .file("memory/mood_state.md", "valence: 0.00\nenergy: 0.50\n\n---\n\n## 快照历史\n\n（暂无快照）\n")
         .file(".mood_state_aux", "last_decay_written_at: 2026-04-12T20:00:00+08:00\nconsecutive_g4c_count: 0\n");

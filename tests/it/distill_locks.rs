@@ -1,7 +1,7 @@
 //! Who may distill, who may commit, and what a lock, a lease and a kill leave.
 
 use crate::support::{
-    Answer, OutsideLock, Refusal, Server, Workspace, bash,
+    Answer, Dice, OutsideLock, Refusal, Server, Workspace, bash,
     chat::{
         CHANNEL, Chat, STATE, ago, all_locks_free, begin, begun, comes_true, commit, d000, distill, distillable,
         handed, is_free, skipped, stored,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 /// Long enough for a server to have read a request and to wait for the lock; within it no answer may come.
@@ -352,18 +352,6 @@ fn a_garbled_lease_hinders_no_begin() {
 
 const KILLS: u64 = 100;
 
-/// xorshift: enough for moments, and repeatable from the printed seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// What one commit leaves in each file, by its number; in `[D000]` the ids.
 fn traces(workspace: &Workspace, kill: u64) -> Vec<(&'static str, bool)> {
     let text = format!("第{kill}次。");
@@ -378,12 +366,7 @@ fn traces(workspace: &Workspace, kill: u64) -> Vec<(&'static str, bool)> {
 
 #[test]
 fn a_kill_leaves_all_of_a_commit_or_nothing_and_loses_no_message() {
-    let seed = std::env::var("CRASH_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(|| {
-        u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() % u128::from(u64::MAX)).unwrap()
-            | 1
-    });
-    eprintln!("CRASH_SEED={seed}");
-    let mut dice = Dice(seed);
+    let mut dice = Dice::thrown_for("distill");
     let workspace = distillable()
         .file("memory/events.md", "# 事件记录\n")
         .file("memory/unresolved.md", "# 未完挂念\n\n## 已淡忘\n")

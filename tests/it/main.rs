@@ -17,29 +17,43 @@
     reason = "a test stops at the first surprise and may touch the disk, the clock and the environment; numbers are compared as exactly as they are printed"
 )]
 
+mod abuse;
+mod attack;
 mod command_line;
 mod concurrency;
 mod conversations;
 mod crash;
+mod crash_points;
+mod disk_model;
 mod distill;
 mod distill_locks;
 mod distill_messages;
 mod doctor;
 mod events;
+mod failing_disks;
 mod foreign_files;
+mod foreign_hands;
 mod forging;
 mod golden;
+mod killer;
 mod lock;
 mod looking;
 mod mood;
 mod pending;
 mod persona;
+mod places;
+mod power_cuts;
 mod profile;
 mod protocol;
+mod random_calls;
 mod read_memory;
 mod readme;
+#[path = "../reference/mod.rs"]
+mod reference;
 mod resources;
+mod samples;
 mod schemas;
+mod starts;
 mod support;
 mod unresolved;
 mod worries;

@@ -3,12 +3,14 @@
 mod answer;
 pub(crate) mod chat;
 pub(crate) mod clock;
+mod dice;
 mod outside;
 mod server;
 mod two_years;
 mod workspace;
 
 pub(crate) use answer::{Answer, Refusal};
+pub(crate) use dice::Dice;
 pub(crate) use outside::{OutsideLock, bash, missing};
 pub(crate) use server::{ANSWER_DEADLINE, Server};
 pub(crate) use two_years::TwoYears;

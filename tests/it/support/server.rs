@@ -167,6 +167,10 @@ impl Server {
         true
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }

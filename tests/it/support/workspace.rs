@@ -39,6 +39,14 @@ impl Workspace {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// The same on a file system in memory, where there is one: for tests that count the steps to the disk, and need
+    /// no disk to wait for.
+    pub(crate) fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        fs::create_dir(folder.path().join("memory")).unwrap();
+        Self { folder }
+    }
+
     pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Self {
         self.write(path, content);
         self
