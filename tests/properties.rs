@@ -20,7 +20,7 @@ use companion_memory::format::{
     events::{self, EventType, Field, NewEvent},
     index, leading_date,
     mood::{self, Level, Mood},
-    sections, text,
+    persona, profile, profile_change, sections, text,
     unresolved::{self, Kind},
 };
 use jiff::civil::date;
@@ -286,6 +286,34 @@ fn assert_only_the_changes(original: &[u8], document: &Document) {
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+}
+
+/// The comment goes on below the line that opens it, and what is put behind that line must not fall into it.
+#[test]
+fn what_is_put_behind_a_line_that_opens_a_comment_is_not_hidden() {
+    let opened = "<!-- 旧\n说明 -->\n";
+    let document = |text: String| Document::new(text.into_bytes());
+
+    let mut persona = document(format!("## 在对话中形成的新细节\n\n- **[2026-04-01]** 怕冷 {opened}"));
+    assert!(persona::add_detail(&mut persona, date(2026, 4, 13), "喜欢雨"));
+    assert!(!persona::add_detail(&mut persona, date(2026, 4, 13), "喜欢雨"), "{}", persona.text());
+
+    let mut events = document(format!("### [E001] 2026-04-01 · 约定\n**内容**：看展 {opened}"));
+    let text = events.text().to_owned();
+    let change = (Field::UserState, Some("期待".to_owned()));
+    events::set_fields(&mut events, &events::parse(&text).events[0], &[change]);
+    assert_eq!(read_events(events.text())[0].1[3].as_deref(), Some("期待"), "{}", events.text());
+
+    let mut worries = document(format!("- [U009] src=user_told 妈妈\n\n## 已淡忘\n\n- [U002] 旧 {opened}"));
+    let text = worries.text().to_owned();
+    unresolved::fade(&mut worries, &unresolved::parse(&text)[0], Some("好了"));
+    assert_eq!(unresolved::largest(&unresolved::parse(worries.text()), 'U'), 9, "{}", worries.text());
+
+    let mut profile = document(format!("## 喜欢\n\n- 茶 {opened}"));
+    let sections = profile::parse(profile.text());
+    let add = profile_change::Change::Add("雨".to_owned());
+    profile_change::change(&mut profile, &sections[0], &add, profile_change::Terms::default()).unwrap();
+    assert_eq!(profile::parse(profile.text())[0].entries().count(), 2, "{}", profile.text());
 }
 
 proptest! {

@@ -175,10 +175,14 @@ impl Document {
         self.replace(start..place.end + rest.len(), &line, anchor);
     }
 
-    /// Inserts whole lines, given with `\n`, at the beginning of a line.
+    /// Inserts whole lines, given with `\n`, at the beginning of a line; behind a comment, if the line
+    /// begins inside one.
     pub fn insert_lines(&mut self, at: usize, lines: &str, anchor: Anchor) {
-        let lines = self.with_own_newlines(lines);
-        self.replace(at..at, &lines, anchor);
+        let place = markdown::outside_comments(&self.text, at);
+        let is_open = place > at && !slice(&self.text, 0..place).ends_with('\n');
+        let lines = if is_open { format!("\n{lines}") } else { lines.to_owned() };
+        let lines = self.with_own_newlines(&lines);
+        self.replace(place..place, &lines, anchor);
     }
 
     /// Adds whole lines, given with `\n`, at the end, after exactly one blank line. A last line

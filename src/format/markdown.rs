@@ -17,6 +17,8 @@ pub(crate) struct Line<'t> {
     pub(crate) text: &'t str,
     /// Whether the line begins outside of comments and closed fences.
     pub(crate) visible: bool,
+    /// Whether the line begins inside a comment.
+    pub(crate) in_comment: bool,
 }
 
 impl<'t> Line<'t> {
@@ -92,6 +94,7 @@ pub(crate) struct Lines<'t> {
     text: &'t str,
     at: usize,
     hidden_until: usize,
+    comment_until: usize,
     /// Where the next `<!--` is, searched once and not for each line.
     next_comment: usize,
     backtick_closers: Vec<Closer>,
@@ -104,6 +107,7 @@ pub(crate) fn lines(text: &str) -> Lines<'_> {
         text,
         at: bom_len(text),
         hidden_until: 0,
+        comment_until: 0,
         next_comment: find_from(text, 0, "<!--"),
         backtick_closers: closers(text, '`'),
         tilde_closers: closers(text, '~'),
@@ -129,8 +133,9 @@ impl<'t> Iterator for Lines<'t> {
             self.hidden_until = fence_end;
         }
         let visible = start >= self.hidden_until;
+        let in_comment = start < self.comment_until;
         self.hide_comments(start.max(self.hidden_until), next);
-        Some(Line { start, next, text, visible })
+        Some(Line { start, next, text, visible, in_comment })
     }
 }
 
@@ -162,7 +167,8 @@ impl Lines<'_> {
             // A comment that meets another opening mark first counts as never closed.
             let close = slice(self.text, inside..self.next_comment).find("-->");
             if let Some(len) = close {
-                self.hidden_until = inside + len + "-->".len();
+                self.comment_until = inside + len + "-->".len();
+                self.hidden_until = self.comment_until;
             }
         }
     }
@@ -174,6 +180,19 @@ fn find_from(text: &str, from: usize, wanted: &str) -> usize {
     memmem::find(rest.as_bytes(), wanted.as_bytes()).map_or(text.len(), |at| from + at)
 }
 
+/// The place of a line, or of the next one that does not begin inside a comment: what is inserted
+/// there can be read.
+pub(crate) fn outside_comments(text: &str, at: usize) -> usize {
+    if at >= text.len() {
+        return at;
+    }
+    let mut later = lines(text).skip_while(|line| line.start < at);
+    match later.next() {
+        Some(line) if line.in_comment => later.find(|line| !line.in_comment).map_or(text.len(), |line| line.start),
+        _ => at,
+    }
+}
+
 /// The last line of a text, if it has any. Its visibility is not looked at.
 pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
     let body = text.strip_suffix('\n').unwrap_or(text);
@@ -181,7 +200,13 @@ pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
     let start = body.rfind('\n').map_or(first, |newline| newline + 1);
     let line = slice(body, start..body.len());
     let line = if body.len() < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line };
-    (!without_bom(text).is_empty()).then_some(Line { start, next: text.len(), text: line, visible: true })
+    (!without_bom(text).is_empty()).then_some(Line {
+        start,
+        next: text.len(),
+        text: line,
+        visible: true,
+        in_comment: false,
+    })
 }
 
 /// A fence's mark, its length and what follows it, if the line is one.

@@ -174,7 +174,7 @@ fn marks(text: &str) -> usize {
 
 /// What a line is to Markdown, as far as it matters to what stands around it.
 fn kind(text: &str) -> (Option<usize>, bool, bool, bool, bool) {
-    let line = Line { start: 0, next: text.len(), text, visible: true };
+    let line = Line { start: 0, next: text.len(), text, visible: true, in_comment: false };
     let trimmed = text.trim_start();
     (
         line.heading().map(|(level, _)| level),

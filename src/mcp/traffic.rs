@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 
 /// How large the requests without an answer may be together, in bytes, each with its line and with
 /// the largest answer that it may get.
-const REQUEST_BYTES: usize = 64 * 1024 * 1024;
+const REQUEST_BYTES: usize = 32 * 1024 * 1024;
 /// The largest answer to a request, in bytes.
 const LARGEST_ANSWER: usize = 40 * 1024;
 /// What a small answer takes while it waits, in bytes.
 const SMALLEST_ANSWER: usize = 256;
 /// How large the answers that the client has not read may be together, in bytes.
-const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 /// What is under way.
 #[derive(Debug, Default)]

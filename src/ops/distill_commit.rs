@@ -73,10 +73,10 @@ fn run(arguments: &super::schema::JsonObject, context: &Context, wait: &Wait) ->
         Err(_) => Ok(()),
     };
     context.distillation.release();
-    let committed = committed?;
+    let mut committed = committed?;
     // The lines that it saw are gone: it could not be committed twice anyway.
     if let Err(error) = ended {
-        tracing::warn!(%error, "the lease of a committed distillation stays");
+        committed.warnings.push(format!("the lease of this distillation stays: {error}"));
     }
     super::answer(super::reply(&committed.value)?, &committed.warnings, Some(committed.settling))
 }
