@@ -245,8 +245,23 @@ fn edit(document: &mut Document, model: &mut Vec<u8>, edit: &Edit) {
         }
         Edit::Insert(at, lines) => {
             let at = text[..boundary(&text, at.index(text.len() + 1))].rfind('\n').map_or(0, |newline| newline + 1);
-            model.splice(at..at, own(lines).bytes());
             document.insert_lines(at, lines, anchor);
+            // At the place, or behind the comment that the place is in.
+            let lines = own(lines);
+            let newline = own("\n");
+            let inserted = (at..=text.len()).filter(|place| text.is_char_boundary(*place)).find_map(|place| {
+                let is = |lines: &str| document.text() == [&text[..place], lines, &text[place..]].concat();
+                [lines.clone(), newline.clone() + &lines]
+                    .into_iter()
+                    .find(|lines| is(lines))
+                    .map(|lines| (place, lines))
+            });
+            let (place, lines) = inserted.expect("the lines, and nothing else, were inserted");
+            assert!(
+                text[..at].contains("<!--") && text[at..place].contains("-->")
+                    || document.text()[at..].starts_with(&lines)
+            );
+            model.splice(place..place, lines.bytes());
         }
         Edit::Append(lines) => {
             let bare = text.strip_prefix('\u{feff}').unwrap_or(&text);
