@@ -165,8 +165,8 @@ pub fn excerpt(text: &str, words: &[String], limit: usize) -> String {
 /// characters or trailing punctuation.
 #[must_use]
 pub fn comparison_key(text: &str) -> String {
-    let mut key: String =
-        text.nfkc().flat_map(char::to_lowercase).filter(|c| !c.is_whitespace() && !is_zero_width(*c)).collect();
+    let mut key = search_key(text);
+    key.retain(|c| !c.is_whitespace());
     key.truncate(key.trim_end_matches(is_punctuation).len());
     key
 }
