@@ -2,7 +2,7 @@
 //!
 //! The map, bottom layer first; each may use those above it in this list and no others:
 //!
-//! - [`format`]: pure text to values and back, one file for each kind of memory file.
+//! - [`mod@format`]: pure text to values and back, one file for each kind of memory file.
 //! - [`error`]: everything that a user can be told.
 //! - [`clock`]: time in the user's zone.
 //! - [`messages`]: the only code that touches SQLite.

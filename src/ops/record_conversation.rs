@@ -82,7 +82,7 @@ pub(super) struct Reply {
 /// An item that was left out.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Skipped {
-    /// Its place in the call, such as profile[0].
+    /// Its place in the call, such as `profile[0]`.
     place: String,
     /// The error's code.
     code: &'static str,
