@@ -6,6 +6,7 @@
 //! - `stop`: the program ends before the step, as at `kill -9`.
 //! - `tear`: a write stops half-way and the program ends; any other step as with `stop`.
 //! - `enospc`, `eio`: the step fails so and does nothing.
+//! - `panic`: the call panics before the step.
 //! - `short`: a write stops half-way and fails; any other step as with `eio`.
 //!
 //! `COMPANION_MEMORY_TRACE` is a file that gets a line of JSON for each step that was made, with all
@@ -107,6 +108,8 @@ mod planned {
         }
         match plan.kind.as_str() {
             "stop" | "tear" => process::abort(),
+            #[expect(clippy::panic, reason = "a test asks for it")]
+            "panic" => panic!("a test asks for it"),
             "enospc" | "short" => Err(io::Error::from_raw_os_error(ENOSPC)),
             _ => Err(io::Error::from_raw_os_error(EIO)),
         }

@@ -489,3 +489,22 @@ fn no_memory_text_reaches_the_log() {
     assert!(!outcome.stderr.contains("悄悄话"), "{}", outcome.stderr);
     assert!(workspace.events().contains("悄悄话"));
 }
+
+#[test]
+fn a_panic_in_one_call_is_its_answer_and_the_server_lives_on() {
+    let workspace = Workspace::new();
+    for step in 1..=8 {
+        let mut command = workspace.command();
+        command.env("COMPANION_MEMORY_FAULT", format!("panic:{step}"));
+        let mut server = Server::spawn(command);
+        server.initialize("2025-06-18");
+        let event = |content: String| json!({"type": "重要事件", "content": content});
+        let first = server.start_call("append_event", event(format!("第{step}次，会中断")));
+        let second = server.start_call("append_event", event(format!("第{step}次，之后")));
+        let refusal = server.finish_call(first).expect_err("the step is reached");
+        assert_eq!(refusal.code, "internal", "step {step}");
+        let done = server.finish_call(second).expect("the server lives on");
+        let id = done["id"].as_str().unwrap();
+        assert!(workspace.events().contains(&format!("### [{id}]")), "step {step}");
+    }
+}
