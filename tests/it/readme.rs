@@ -1,6 +1,11 @@
 //! What the README says is what the program says.
 
-use std::{fs, path::Path, process::Command};
+use crate::support::{Server, Workspace};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_companion-memory");
 
@@ -49,4 +54,22 @@ fn every_command_stands_in_both_readmes() {
             assert!(repository(name).contains(command), "{name}: {command}");
         }
     }
+}
+
+#[test]
+fn what_mcp_json_says_starts_a_server() {
+    let registration: serde_json::Value = serde_json::from_str(&repository("mcp.json")).unwrap();
+    let entry = &registration["mcpServers"]["companion-memory"];
+    let arguments = entry["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap());
+    let workspace = Workspace::new();
+    let mut command = Command::new(entry["command"].as_str().unwrap());
+    let programs = Path::new(BINARY).parent().unwrap().to_owned();
+    command.args(arguments).current_dir(workspace.root()).env("PATH", programs).env_remove("WORKSPACE_DIR");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut server = Server::on_streams(child, stdin, stdout);
+    server.initialize("2025-06-18");
+    let recorded = server.call("append_event", serde_json::json!({"type": "重要事件", "content": "登记成功"}));
+    assert_eq!(recorded.unwrap()["id"], "E001");
+    assert!(workspace.events().contains("登记成功"));
 }
