@@ -15,7 +15,8 @@ trap 'rm -f "$log"' EXIT
 
 cargo test --quiet --test it --no-run
 status=0
-cargo test --test it -- --nocapture crash_points:: power_cuts:: failing_disks:: killer:: 2>&1 | tee "$log" | grep -v '^tally: ' || true
+cargo test --test it -- --nocapture \
+  crash_points:: power_cuts:: failing_disks:: mounted_files:: killer:: 2>&1 | tee "$log" | grep --line-buffered -v '^tally: ' || true
 grep -q '^test result: ok' "$log" || status=1
 
 echo

@@ -63,16 +63,14 @@ pub(super) fn settle(applied: &[Applied], journal: &mut Journal) -> Result<()> {
     if settled.is_err() {
         // Nothing more can be done if this fails as well.
         let _ = journal.end(End::Lost);
-        return settled;
     }
-    for backup in applied.iter().filter_map(|applied| applied.backup.as_deref()) {
-        disk::remove(backup)?;
-    }
-    Ok(())
+    settled
 }
 
 fn sync_all(applied: &[Applied]) -> Result<()> {
     applied.iter().try_for_each(Applied::sync)?;
+    // A backup has served once its file is safe, and goes while the record still knows of it.
+    applied.iter().filter_map(|applied| applied.backup.as_deref()).try_for_each(disk::remove)?;
     sync_folders(applied.iter().map(|applied| applied.path.as_path()))
 }
 

@@ -4,7 +4,10 @@
 
 use std::{fs, path::Path};
 
-use super::{LOCK, MEMORY, disk::failed};
+use super::{
+    LOCK, MEMORY,
+    disk::{self, failed},
+};
 use crate::error::{Error, Result};
 
 /// The files of `memory/`.
@@ -50,7 +53,11 @@ pub fn init(folder: &Path) -> Result<()> {
         write(&folder.join(name), text)?;
     }
     let memory = folder.join(MEMORY);
-    fs::rename(&unfinished, &memory).map_err(failed("create", &memory))
+    disk::sync_folder_of(&unfinished.join(MEMORY))?;
+    fs::rename(&unfinished, &memory).map_err(failed("create", &memory))?;
+    // What the first call builds on is safe: its name, and that of the folder.
+    disk::sync_folder_of(&memory)?;
+    disk::sync_folder_of(folder)
 }
 
 fn make_folder(path: &Path) -> Result<()> {
@@ -58,5 +65,6 @@ fn make_folder(path: &Path) -> Result<()> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).map_err(failed("write", path))
+    fs::write(path, text).map_err(failed("write", path))?;
+    disk::sync_as_it_is(path)
 }

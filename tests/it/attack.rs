@@ -4,7 +4,7 @@ use crate::{
     disk_model::Step,
     samples::Sample,
     starts::Files,
-    support::{Dice, Outcome, Refusal, Workspace, bash},
+    support::{Dice, Outcome, Refusal, Workspace, bash, missing},
 };
 use regex::bytes::Regex;
 use serde_json::{Value, json};
@@ -12,7 +12,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs, iter,
-    path::Path,
+    path::{Path, PathBuf},
+    process::Command,
     sync::{Arc, LazyLock, Mutex},
 };
 
@@ -76,6 +77,7 @@ pub(crate) struct Run<'r> {
     fault: Option<String>,
     boot: &'r str,
     is_traced: bool,
+    mounted: &'r [&'r str],
 }
 
 /// What a call did.
@@ -98,7 +100,7 @@ impl Ran {
 }
 
 pub(crate) fn run<'r>(workspace: &'r Workspace, call: &'r Call) -> Run<'r> {
-    Run { workspace, call, fault: None, boot: FIRST_BOOT, is_traced: false }
+    Run { workspace, call, fault: None, boot: FIRST_BOOT, is_traced: false, mounted: &[] }
 }
 
 impl<'r> Run<'r> {
@@ -115,13 +117,22 @@ impl<'r> Run<'r> {
         Self { is_traced: true, ..self }
     }
 
+    /// With each of these files mounted by itself, so that no rename can replace it.
+    pub(crate) fn with_mounted(self, mounted: &'r [&'r str]) -> Self {
+        Self { mounted, ..self }
+    }
+
     pub(crate) fn now(self) -> Ran {
         let trace = self.workspace.path(TRACE);
         let mut command = self.workspace.command();
-        command.env("COMPANION_MEMORY_BOOT", self.boot);
+        // A warning in the log is no part of the refusal.
+        command.env("COMPANION_MEMORY_BOOT", self.boot).env("RUST_LOG", "off");
         command.envs(self.fault.map(|fault| ("COMPANION_MEMORY_FAULT", fault)));
         command.envs(self.is_traced.then_some(("COMPANION_MEMORY_TRACE", &trace)));
         command.args(["call", self.call.tool, &self.call.arguments.to_string()]);
+        if !self.mounted.is_empty() {
+            command = in_mounts(&command, self.mounted.iter().map(|file| self.workspace.path(file)));
+        }
         let outcome = Outcome::of(command, None);
         assert_ne!(outcome.status, Some(70), "{outcome:?}");
         let refused = outcome.status.is_some_and(|status| status != 0);
@@ -150,6 +161,28 @@ impl<'r> Run<'r> {
     pub(crate) fn undisturbed(self) -> Ran {
         self.succeeds().unwrap_or_else(|failure| panic!("undisturbed: {failure}"))
     }
+}
+
+/// A command in a mount namespace of its own, where these files are mounted by themselves.
+fn in_mounts(command: &Command, files: impl Iterator<Item = PathBuf>) -> Command {
+    const SCRIPT: &str = r#"while [ "$1" != -- ]; do mount --bind "$1" "$1"; shift; done; shift; exec "$@""#;
+    let mut mounting = Command::new("unshare");
+    mounting.args(["--mount", "sh", "-euc", SCRIPT, "sh"]).args(files).arg("--");
+    mounting.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => mounting.env(name, value),
+            None => mounting.env_remove(name),
+        };
+    }
+    mounting
+}
+
+/// Whether this user may mount a file by itself.
+pub(crate) fn can_mount() -> bool {
+    let workspace = Workspace::in_memory().file("file", "");
+    let command = in_mounts(&Command::new("true"), std::iter::once(workspace.path("file")));
+    !missing(&["unshare", "mount"]) && Outcome::of(command, None).status == Some(0)
 }
 
 pub(crate) const JOURNAL: &str = ".memory_journal";
@@ -357,6 +390,12 @@ impl Tally {
         if let Err(failure) = attempt() {
             self.failures.push(format!("{context}\n{failure}"));
         }
+    }
+
+    /// How many failures so far begin with a word.
+    pub(crate) fn failures(&self, word: &str) -> usize {
+        let begins = |failure: &&String| failure.lines().any(|line| line.trim_start().starts_with(word));
+        self.failures.iter().filter(begins).count()
     }
 
     /// Prints what was tried, in the form that `soak.sh` makes a table of, and stops the test if anything went wrong.

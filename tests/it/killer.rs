@@ -2,7 +2,7 @@
 //! answered is there, once and whole; what was not answered is there whole or not at all.
 
 use crate::{
-    attack::Tally,
+    attack::{Tally, count},
     support::{Dice, Refusal, Server, Workspace, bash, index_with, missing},
 };
 use regex::Regex;
@@ -200,7 +200,10 @@ fn nothing_answered_is_lost_when_everybody_is_killed_at_random() {
         promised.insert(text, id);
         tally.attempt(&format!("round {round}"), || checker.check(&workspace, &promised));
     }
-    eprintln!("tally: kills: {}", rounds * (SERVERS + BASH_WRITERS));
-    eprintln!("tally: calls answered before a kill: {}", promised.len());
+    count("kills", rounds * (SERVERS + BASH_WRITERS));
+    count("calls answered among the kills", promised.len());
+    for word in ["lost", "torn", "doubled"] {
+        count(&format!("{word} after kills"), tally.failures(word));
+    }
     tally.end("rounds of kills");
 }

@@ -39,6 +39,7 @@ mod killer;
 mod lock;
 mod looking;
 mod mood;
+mod mounted_files;
 mod pending;
 mod persona;
 mod places;
