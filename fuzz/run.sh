@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes every target, SECONDS in all (default 60), seeds included. Fails at the first crash and says how to see it again.
+# FUZZ_SEED=N makes the same choices again; without it they are new each time.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -19,7 +20,7 @@ for target in "${targets[@]}"; do
     found=$(mktemp -d)
     status=0
     cargo fuzz run --sanitizer none --target "$host" "$target" "$found" "seeds/$target" -- \
-        -max_total_time=$((each > 0 ? each : 1)) -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+        -seed="${FUZZ_SEED:-0}" -max_total_time=$((each > 0 ? each : 1)) -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
         >"$found.log" 2>&1 || status=$?
     grep -a '^Done' "$found.log" || true
     if [ "$status" -ne 0 ]; then
