@@ -34,6 +34,21 @@ pub(super) fn append(path: &Path, file: File, bytes: &[u8]) -> Result<Applied> {
     Ok(Applied { path: path.to_owned(), file, backup: None })
 }
 
+/// Makes a file that was not there, whole or not at all, synced first if asked for. `None` if another
+/// program has made it meanwhile: that one stays.
+pub(super) fn create(path: &Path, bytes: &[u8], sync_first: bool) -> Result<Option<Applied>> {
+    let copy = disk::copy_of(path);
+    let (file, _) = disk::write_copy(&copy, bytes, path)?;
+    if sync_first {
+        disk::sync(&file, &copy)?;
+    }
+    if disk::rename_new(&copy, path)? {
+        return Ok(Some(Applied { path: path.to_owned(), file, backup: None }));
+    }
+    disk::remove(&copy)?;
+    Ok(None)
+}
+
 /// Replaces a file by a copy, which is synced first if asked for. A file that cannot be replaced,
 /// because it is mounted by itself or belongs to somebody else, is written over where it stands,
 /// with the synced copy beside it as a backup.

@@ -187,6 +187,21 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
+/// Gives a copy a name that no file has. Answers `false` if a file has it by now: that one stays.
+pub(super) fn rename_new(from: &Path, to: &Path) -> Result<bool> {
+    let named = faults::make(Step::Rename { from, to }, |_| match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // A file system without hard links.
+        Err(_) => fs::rename(from, to),
+    });
+    match named {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed("create", to)(error)),
+    }
+}
+
 /// Writes over a file where it stands.
 pub(super) fn overwrite(path: &Path, bytes: &[u8]) -> Result<File> {
     let file = OpenOptions::new().write(true).open(path).map_err(failed("open", path))?;

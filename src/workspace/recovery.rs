@@ -92,7 +92,12 @@ pub(super) fn recover(
             _ => {}
         }
         // Always a synced copy: after a failed sync the pages of the file itself prove nothing.
-        applied.push(apply::replace(&found.path, document.bytes(), true)?);
+        let done = match found.bytes {
+            Some(_) => Some(apply::replace(&found.path, document.bytes(), true)?),
+            // What was gone when it was looked at, and is back, is not overwritten.
+            None => apply::create(&found.path, document.bytes(), true)?,
+        };
+        applied.push(done.ok_or_else(|| Error::ChangedMeanwhile { path: found.path.clone() })?);
     }
     workspace.keep_conflicts(&conflicts, now)?;
     apply::settle(&applied, journal)?;

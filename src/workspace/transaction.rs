@@ -234,7 +234,11 @@ fn apply_all(plans: &[Plan<'_>], applied: &mut Vec<Applied>) -> Result<Option<Pa
             return Ok(Some(plan.path.to_owned()));
         }
         plan.begun.set(true);
-        applied.push(plan.apply()?);
+        let Some(done) = plan.apply()? else {
+            plan.begun.set(false);
+            return Ok(Some(plan.path.to_owned()));
+        };
+        applied.push(done);
         if plan.missed() {
             return Ok(Some(plan.path.to_owned()));
         }
@@ -298,14 +302,17 @@ impl<'t> Plan<'t> {
         }
     }
 
-    fn apply(&self) -> Result<Applied> {
+    /// `None` if the file was not there, and another program has made it meanwhile.
+    fn apply(&self) -> Result<Option<Applied>> {
+        let sync_first = !self.fits_journal();
         match (&self.append_to, &self.before) {
+            (_, None) => apply::create(self.path, self.after(), sync_first),
             (Some(file), Some(before)) => {
                 let added = self.after().get(before.len()..).unwrap_or(&[]);
                 let file = file.try_clone().map_err(disk::failed("open", self.path))?;
-                apply::append(self.path, file, added)
+                apply::append(self.path, file, added).map(Some)
             }
-            _ => apply::replace(self.path, self.after(), !self.fits_journal()),
+            (None, Some(_)) => apply::replace(self.path, self.after(), sync_first).map(Some),
         }
     }
 
