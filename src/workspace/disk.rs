@@ -90,7 +90,12 @@ pub(super) fn read(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>> {
         return Err(Error::Unreadable { path: path.to_owned(), reason });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-    let mut file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        // Gone since it was looked at.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(path, &error)),
+    };
     let stamp = Stamp::of(&file.metadata().map_err(failed("look at", path))?);
     (&mut file).take(FILE_LIMIT).read_to_end(&mut bytes).map_err(failed("read", path))?;
     Ok(Some((bytes, stamp)))
