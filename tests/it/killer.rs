@@ -22,14 +22,15 @@ const PIPELINED: usize = 60;
 const LATEST_US: u64 = 300_000;
 const WAIT: Duration = Duration::from_mins(1);
 
-/// Appends under the lock for as long as it lives, and tells of each event once the lock is free again.
+/// Appends under the lock for as long as it lives, and tells of each event once the lock is free again. Not by bash's own
+/// `printf`: that writes line by line, and a kill between two lines would be bash's torn entry, not ours.
 const BASH_LOOP: &str = r#"
 for n in $(seq 1 1000); do
   exec 9>"$WORKSPACE_DIR/.memory.lock"
   flock -x -w 60 9 > /dev/null
   last=$(grep -oP '^### \[E\K[0-9]+(?=\])' memory/events.md | sed 's/^0*//' | sort -n | tail -n 1 || true)
   next=$(printf '%03d' $((10#${last:-0} + 1)))
-  printf '\n### [E%s] 2026-04-13 · 用户Todo\n**类型**：用户Todo\n**内容**：%s之%s\n**状态**：待跟进\n' "$next" "$NAME" "$n" >> memory/events.md
+  env printf '\n### [E%s] 2026-04-13 · 用户Todo\n**类型**：用户Todo\n**内容**：%s之%s\n**状态**：待跟进\n' "$next" "$NAME" "$n" >> memory/events.md
   exec 9>&-
   echo "E$next $NAME之$n"
 done
