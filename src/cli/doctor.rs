@@ -52,8 +52,14 @@ fn report(workspace: &Workspace, context: &Context) -> Result<usize, Failure> {
     for ailment in &ailments {
         writeln!(out, "{}: {}; {}", ailment.path.display(), ailment.what, ailment.remedy)?;
     }
-    // What cannot be read was said already.
-    let findings = workspace.peek(&context.clock, doctor::examine).unwrap_or_default();
+    let findings = match workspace.peek(&context.clock, doctor::examine) {
+        Ok(findings) => findings,
+        // What the memory says was not looked at: that is no good health.
+        Err(error) => {
+            writeln!(out, "{}", error.report())?;
+            return Ok(ailments.len() + 1);
+        }
+    };
     for finding in &findings {
         let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
         writeln!(out, "{}{line}: {}; {}", finding.file.path(), finding.what, finding.remedy)?;

@@ -358,3 +358,12 @@ fn the_status_shows_the_memory_on_one_screen() {
     let text = says(&healthy().file("memory/events.md", many), &["status"]);
     assert!(text.lines().count() <= 60, "{} lines", text.lines().count());
 }
+
+#[test]
+fn a_workspace_that_cannot_be_examined_is_not_called_well() {
+    let workspace = Workspace::new().file("memory/events.md", "# 事件\n");
+    std::fs::create_dir(workspace.path("memory/life_log_archive_2025.md")).unwrap();
+    let outcome = workspace.run(&["doctor"]);
+    assert!(outcome.stdout.contains("life_log_archive_2025.md"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains("nothing is wrong"), "{}", outcome.stdout);
+}
