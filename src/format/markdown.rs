@@ -69,11 +69,10 @@ impl<'t> Line<'t> {
         // By bytes: this is asked of every line, and a search for a string takes longer to set up.
         let mark = memchr::memchr_iter(b'*', body.as_bytes()).find(|at| body.as_bytes().get(at + 1) == Some(&b'*'))?;
         let (name, rest) = (slice(body, 0..mark), slice(body, mark + 2..body.len()));
-        let value = rest.trim_start().strip_prefix(['：', ':']);
-        // `**name：** value` is the other way in which people write it.
-        let (name, value) = match value {
-            Some(value) => (name, value),
-            None => (name.strip_suffix(['：', ':'])?, rest),
+        // People also write `**name：** value`; looked at first, since the value may begin with a colon.
+        let (name, value) = match name.strip_suffix(['：', ':']) {
+            Some(name) => (name, rest),
+            None => (name, rest.trim_start().strip_prefix(['：', ':'])?),
         };
         let start = self.end() - value.trim_start().len();
         Some((name.trim(), start..start + value.trim().len()))

@@ -331,3 +331,17 @@ fn a_text_is_measured_before_it_is_escaped() {
     let refusal = workspace.refused("append_event", json!({"type": "用户Todo", "content": limit + "了"}));
     assert_eq!(refusal.code, "invalid_argument");
 }
+
+#[test]
+fn a_text_that_begins_with_a_colon_is_read_in_every_way_of_writing_a_field() {
+    for field in ["**内容**：旧", "**内容**: 旧", "**内容** ：旧", "**内容：** 旧", "**内容:** 旧"] {
+        for text in ["：", ":", "：：", "： 八点", ": ** ：", "**状态**：已关闭"] {
+            let workspace = Workspace::new()
+                .file("memory/events.md", format!("### [E001] 2026-04-13 · 约定\n{field}\n**状态**：待跟进\n"));
+            workspace.ok("update_event", json!({"id": "E001", "content": text}));
+            let listed = workspace.ok("list_events", json!({}));
+            assert_eq!(listed["events"][0]["content"], text, "{field}");
+            assert_eq!(listed["events"][0]["status"], "待跟进", "{field} {text}");
+        }
+    }
+}
