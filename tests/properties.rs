@@ -428,7 +428,11 @@ proptest! {
         prop_assert!(index::refresh(&mut again, &events, today), "the block that was added is found");
         prop_assert!(again.hunks().is_empty(), "a second time {:?} in {}", again.hunks(), document.text());
         if had_block {
-            let is_item = |line: &str| line.trim().is_empty() || line.starts_with(['-', ' ', '\t']) || line.starts_with(|c: char| c.is_ascii_digit()) || line.trim() == "（暂无）";
+            let is_bullet = |line: &str| line.strip_prefix(['-', '*', '+', '•']).is_some_and(|rest| rest.starts_with([' ', '\t']));
+            let is_numbered = |line: &str| line.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ");
+            let is_item = |line: &str| {
+                line.trim().is_empty() || line.starts_with([' ', '\t']) || is_bullet(line) || is_numbered(line) || line.trim() == "（暂无）"
+            };
             for hunk in document.hunks() {
                 prop_assert!(hunk.old.lines().all(is_item), "more than items went: {:?}", hunk);
             }
