@@ -594,3 +594,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_character_is_searched_for_alike_beside_any_other() {
+    for c in char::MIN..=char::MAX {
+        let alone = text::search_key(&c.to_string());
+        // Behind it something that is never read the short way.
+        let beside = text::search_key(&format!("{c}\u{df}"));
+        assert_eq!(beside, format!("{alone}\u{df}"), "{c:?}");
+    }
+}

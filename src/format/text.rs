@@ -128,20 +128,30 @@ pub fn enumerate(names: &[String], separator: &str) -> String {
 /// The first `limit` user-perceived characters, or `None` if the text has no more than that.
 #[must_use]
 pub fn cut(text: &str, limit: usize) -> Option<&str> {
+    // No character that is perceived as one has less than one.
+    text.chars().nth(limit)?;
     let (end, _) = text.grapheme_indices(true).nth(limit)?;
     text.get(..end)
 }
 
-/// Whether a text holds nothing that a search key writes in another way, as most texts do.
-fn is_its_own_key(text: &str) -> bool {
-    text.chars().all(|c| matches!(c, '\n' | ' '..='@' | '['..='~' | '、'..='〃' | '\u{4e00}'..='\u{9fff}'))
+/// What a search key writes for a character, if that is the same whatever stands beside it: true of
+/// ASCII and its full-width forms, of Chinese, and of what commonly stands between them.
+fn plain_key(c: char) -> Option<char> {
+    match c {
+        '\n' | ' '..='~' => Some(c.to_ascii_lowercase()),
+        '！'..='～' => {
+            char::from_u32(u32::from(c) - u32::from('！') + u32::from('!')).map(|c| c.to_ascii_lowercase())
+        }
+        '·' | '–' | '—' | '‘'..='”' | '⭐' | '、'..='】' | '\u{4e00}'..='\u{9fff}' => Some(c),
+        _ => None,
+    }
 }
 
 /// Whether all the words, which are search keys, stand in a text.
 #[must_use]
 pub fn has_words(text: &str, words: &[String]) -> bool {
     let has_all = |text: &str| words.iter().all(|word| text.contains(word.as_str()));
-    has_all(text) || (!is_its_own_key(text) && has_all(&search_key(text)))
+    has_all(text) || has_all(&search_key(text))
 }
 
 /// So many user-perceived characters of a text, around the first place where one of the words stands.
@@ -174,8 +184,8 @@ pub fn comparison_key(text: &str) -> String {
 /// A form in which a search finds words whatever their case and width.
 #[must_use]
 pub fn search_key(text: &str) -> String {
-    if is_its_own_key(text) {
-        return text.to_owned();
+    if let Some(key) = text.chars().map(plain_key).collect() {
+        return key;
     }
     if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
         return text.chars().flat_map(char::to_lowercase).filter(|c| !is_zero_width(*c)).collect();

@@ -215,7 +215,7 @@ pub(super) fn overwrite(path: &Path, bytes: &[u8]) -> Result<File> {
     Ok(file)
 }
 
-/// Opens the journal, and makes it if it is not there.
+/// Opens a file to write in its place, and makes it if it is not there.
 pub(super) fn open_or_create(path: &Path) -> Result<File> {
     match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => Ok(file),

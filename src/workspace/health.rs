@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{CONFLICTS, JOURNAL, LOCK, Workspace, disk, journal::Journal, lease::LEASE};
+use super::{CONFLICTS, JOURNAL, LOCK, Workspace, disk, journal::Journal};
 use crate::{
     error::Result,
     format::{MemoryFile, document::Document},
@@ -112,7 +112,7 @@ impl Workspace {
 
     /// The copies that stand beside our own files; nobody else's.
     fn leftovers(&self) -> Vec<PathBuf> {
-        let files = MemoryFile::ALL.map(MemoryFile::path).into_iter().chain([CONFLICTS, LEASE]);
+        let files = MemoryFile::ALL.map(MemoryFile::path).into_iter().chain([CONFLICTS]);
         let mut leftovers = Vec::new();
         for name in files {
             let Ok(path) = self.path_of(name) else { continue };

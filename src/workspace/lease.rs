@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Workspace, apply, disk,
+    Workspace, disk,
     lock::{Cancel, Lock, Wait},
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const DISTILL_LOCK: &str = ".distill.lock";
-pub(super) const LEASE: &str = ".distill_lease";
+const LEASE: &str = ".distill_lease";
 
 /// What a distillation may commit, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,12 +105,17 @@ impl Workspace {
 
     /// Keeps a lease in the place of any other.
     ///
+    /// What a stop leaves of it is no lease, and stands for a token that nobody was given.
+    ///
     /// # Errors
     ///
     /// `io` if it cannot be written.
     pub fn keep_lease(&self, lease: &Lease) -> Result<()> {
         let bytes = serde_json::to_vec(lease).map_err(|error| Error::Internal { detail: error.to_string() })?;
-        apply::replace(&self.lease_path()?, &bytes, false).map(|_| ())
+        let path = self.lease_path()?;
+        let file = disk::open_or_create(&path)?;
+        disk::truncate(&file, &path, 0)?;
+        disk::write_at(&file, &path, &bytes, 0)
     }
 
     /// Removes the lease.

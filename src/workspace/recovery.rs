@@ -155,8 +155,9 @@ fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<Vec<u8>>, 
         return classify_append(change, bytes);
     }
     let backup = backup.filter(|backup| Digest::of(backup) == change.after);
-    // A rename is all or nothing while the system runs; a file that is written over is not.
-    if !is_same_boot || backup.is_some() {
+    // A rename is all or nothing while the system runs; a file that is written over is not, and a disk
+    // that fails may leave NULs.
+    if !is_same_boot || backup.is_some() || bytes.contains(&0) {
         let whole = change.text.clone().map(String::into_bytes).or(backup);
         if let Some(whole) = whole {
             let old = document::revert(&whole, &change.hunks);

@@ -290,6 +290,18 @@ impl Disk {
         };
         fates.map(|fate| self.image(|what| if is_doomed(what) { fate } else { Fate::Arrives })).into()
     }
+
+    /// What programs may read in this same boot where the disk refused pages that nobody had synced yet, all of them or
+    /// those of one file, and the system dropped them: files keep their new length.
+    pub(crate) fn images_without_pending_pages(&self) -> BTreeSet<Files> {
+        let images = (0..=self.inodes.len()).map(|one| {
+            self.image(|what| match what {
+                Unsafe::Data(inode, _) if inode == one || one == self.inodes.len() => Fate::Nulls,
+                _ => Fate::Arrives,
+            })
+        });
+        images.collect()
+    }
 }
 
 fn folder_of(name: &str) -> &str {

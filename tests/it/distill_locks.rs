@@ -1,12 +1,15 @@
 //! Who may distill, who may commit, and what a lock, a lease and a kill leave.
 
-use crate::support::{
-    Answer, Dice, OutsideLock, Refusal, Server, Workspace, bash,
-    chat::{
-        CHANNEL, Chat, STATE, ago, all_locks_free, begin, begun, comes_true, commit, d000, distill, distillable,
-        handed, is_free, skipped, stored,
+use crate::{
+    attack::files_of,
+    support::{
+        Answer, Dice, Outcome, OutsideLock, Refusal, Server, Workspace, bash,
+        chat::{
+            CHANNEL, Chat, STATE, ago, all_locks_free, begin, begun, comes_true, commit, d000, distill, distillable,
+            handed, is_free, skipped, stored,
+        },
+        clock, missing,
     },
-    clock, missing,
 };
 use serde_json::{Value, json};
 use std::{
@@ -349,6 +352,31 @@ fn a_garbled_lease_hinders_no_begin() {
 }
 
 // Kills
+
+#[test]
+fn a_begin_that_stops_or_fails_anywhere_leaves_nothing_behind_and_loses_no_message() {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for fault in ["stop", "tear", "eio", "short"] {
+        for step in 1.. {
+            let (workspace, _chat) = with_a_message();
+            begun(&workspace);
+            let before = files_of(workspace.root());
+            let mut command = workspace.command();
+            command.args(["call", "distill_begin"]).env("COMPANION_MEMORY_FAULT", format!("{fault}:{step}"));
+            let outcome = Outcome::of(command, None);
+            let context = format!("{fault}:{step}");
+            assert_eq!(files_of(workspace.root()), before, "{context}");
+            assert!(all_locks_free(&workspace), "{context}");
+            assert_eq!(distill(&workspace), ["m1"], "{context}");
+            if outcome.status == Some(0) {
+                assert!(step > 2, "{context}: nothing was stopped");
+                break;
+            }
+        }
+    }
+}
 
 const KILLS: u64 = 100;
 

@@ -158,3 +158,23 @@ fn pages_that_are_dropped_after_a_failed_sync_take_no_answered_call_with_them() 
     }
     tally.end("dropped pages");
 }
+
+/// A call was answered, the program killed, and only then the system found that the disk takes no more.
+#[test]
+fn pages_that_are_dropped_behind_a_killed_program_take_no_answered_call_with_them() {
+    let mut tally = Tally::default();
+    for sample in writers() {
+        let outcomes = call_and_worry(&sample);
+        let steps = run(&laid_out(sample.files()), &sample.call).traced().undisturbed().steps;
+        let mut disk = Disk::of(sample.files());
+        steps.iter().take_while(|step| !matches!(step, Step::Answer)).for_each(|step| disk.make(step));
+        for image in disk.images_without_pending_pages() {
+            tally.attempt(&format!("{}, killed at its answer, then its pages are dropped", sample.name()), || {
+                let workspace = laid_out(&image);
+                run(&workspace, &next_worry()).succeeds()?;
+                outcomes.check(&workspace, CALL | NEXT)
+            });
+        }
+    }
+    tally.end("dropped pages behind a kill");
+}
