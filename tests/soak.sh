@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The long form of the durability tests: every crash point, failing step and power cut of every sample in
-# `tests/it/samples.rs`, a share of their pairs, and some hundred rounds of kills. Prints what was tried and what was lost.
+# `tests/it/samples.rs`, a share of their pairs, and some hundred rounds of kills. Prints what was tried and what went
+# wrong: what was lost, torn, doubled or half done.
 #
 #   tests/soak.sh [ROUNDS OF KILLS, 500] [SEED]
 #
@@ -20,7 +21,10 @@ cargo test --test it -- --nocapture \
 grep -q '^test result: ok' "$log" || status=1
 
 echo
-echo "| what | how many |"
-echo "| --- | ---: |"
-sed -n 's/^tally: \(.*\): \([0-9]*\)$/| \1 | \2 |/p' "$log"
+echo "| what | tried | wrong |"
+echo "| --- | ---: | ---: |"
+grep -o 'tally: .*' "$log" | awk -F ': ' '
+  $3 == "wrong" { wrong[$2] = $4; next }
+  { tried[$2] = $3 }
+  END { for (what in tried) printf "| %s | %d | %s |\n", what, tried[what], (what in wrong) ? wrong[what] : "–" }' | sort
 exit "$status"

@@ -68,7 +68,7 @@ fn a_second_stop_during_the_recovery_changes_nothing_of_that() {
             }
         }
     }
-    tally.end("pairs of crash points");
+    tally.end("crash points with a second one in the recovery");
 }
 
 /// The acts of the next scenario behind the sample's call.
@@ -101,5 +101,5 @@ fn a_bash_procedure_between_the_stop_and_the_recovery_loses_nothing_and_nothing_
             }
         }
     }
-    tally.end("crash points with another writer");
+    tally.end("crash points with another writer before the recovery");
 }

@@ -46,7 +46,7 @@ fn a_step_that_fails_is_told_and_leaves_all_or_nothing() {
             }
         }
     }
-    tally.end("failing steps");
+    tally.end("faults at one step");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_disk_that_fails_from_some_step_on_is_told_again_and_again_until_it_is_well(
             }
         }
     }
-    tally.end("failing disks");
+    tally.end("faults from a step on");
 }
 
 /// A call whose `step`-th step failed, with that step put back into its trace where it was a sync.
@@ -127,7 +127,7 @@ fn after_a_failed_sync_nothing_is_taken_for_safe_that_is_not() {
             }
         }
     }
-    tally.end("power cuts after a failed sync");
+    tally.end("power-cut images after a failed sync");
 }
 
 /// The system takes pages whose sync failed for clean. It may drop them, and what it reads in their place is what the
@@ -156,7 +156,7 @@ fn pages_that_are_dropped_after_a_failed_sync_take_no_answered_call_with_them() 
             }
         }
     }
-    tally.end("dropped pages");
+    tally.end("pages dropped after a failed sync");
 }
 
 /// A call was answered, the program killed, and only then the system found that the disk takes no more.
@@ -176,5 +176,5 @@ fn pages_that_are_dropped_behind_a_killed_program_take_no_answered_call_with_the
             });
         }
     }
-    tally.end("dropped pages behind a kill");
+    tally.end("pages dropped behind a killed program");
 }

@@ -201,10 +201,11 @@ fn nothing_answered_is_lost_when_everybody_is_killed_at_random() {
         promised.insert(text, id);
         tally.attempt(&format!("round {round}"), || checker.check(&workspace, &promised));
     }
-    count("kills", rounds * (SERVERS + BASH_WRITERS));
-    count("calls answered among the kills", promised.len());
+    count("kills of servers and shell writers", rounds * (SERVERS + BASH_WRITERS));
     for word in ["lost", "torn", "doubled"] {
-        count(&format!("{word} after kills"), tally.failures(word));
+        let what = format!("calls answered among the kills, {word}");
+        count(&what, promised.len());
+        count(&format!("{what}: wrong"), tally.failures(word));
     }
     tally.end("rounds of kills");
 }

@@ -69,5 +69,5 @@ fn a_power_cut_while_a_mounted_file_is_written_over_loses_nothing_that_was_answe
             });
         }
     }
-    tally.end("power cuts over mounted files");
+    tally.end("power-cut images over mounted files");
 }

@@ -75,7 +75,7 @@ fn a_power_cut_loses_nothing_that_was_answered_and_leaves_nothing_half_done() {
             }
         }
     }
-    tally.end("power cuts");
+    tally.end("power-cut images");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_power_cut_after_a_stop_and_a_further_call_loses_neither() {
             }
         }
     }
-    tally.end("power cuts after a stop");
+    tally.end("power-cut images after a stop and a further call");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_second_power_cut_during_the_recovery_changes_nothing_of_that() {
             }
         }
     }
-    tally.end("power cuts during a recovery");
+    tally.end("power-cut images during a recovery");
 }
 
 #[test]
