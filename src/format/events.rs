@@ -345,6 +345,14 @@ pub fn append(document: &mut Document, number: u64, event: &NewEvent) {
     document.append_entry(&event.render(number), Anchor::NewEvent(number));
 }
 
+/// Where a field's line goes in the event with this heading line, if that does not have the field.
+pub(super) fn place_of_field(text: &str, heading: &str, line: &str) -> Option<usize> {
+    let (name, _) = markdown::lines(line).next()?.field()?;
+    let field = Field::ALL.into_iter().find(|field| field.name() == name)?;
+    let events = parse(text).events;
+    events.iter().find(|event| event.heading_line() == heading).map(|event| event.place_for(field))
+}
+
 /// Adds a last-active mark at the end, unless the file already ends with this very one.
 ///
 /// `minute` is written `YYYY-MM-DDTHH:MM`. Answers whether it was written.

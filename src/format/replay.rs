@@ -38,7 +38,7 @@ pub fn replay(file: MemoryFile, document: &mut Document, hunk: &Hunk) -> Outcome
         Anchor::Worry(letter, number) => worry(document, *letter, *number, hunk),
         Anchor::Faded(letter, number) => faded(document, *letter, *number, block),
         Anchor::Line => line(document, hunk),
-        Anchor::Entry(heading) => in_entry(document, heading, hunk),
+        Anchor::Entry(heading) => in_entry(file, document, heading, hunk),
         Anchor::Field(name) => in_field(file, document, name, hunk),
         // Derived from the events, and refreshed from them once they are whole.
         Anchor::OpenItems => Outcome::Present,
@@ -174,7 +174,7 @@ fn line(document: &mut Document, hunk: &Hunk) -> Outcome {
     }
 }
 
-fn in_entry(document: &mut Document, heading: &str, hunk: &Hunk) -> Outcome {
+fn in_entry(file: MemoryFile, document: &mut Document, heading: &str, hunk: &Hunk) -> Outcome {
     let text = document.text().to_owned();
     let mut lines = markdown::lines(&text).skip_while(|line| line.text != heading || line.heading().is_none());
     let Some(first) = lines.next() else {
@@ -188,17 +188,23 @@ fn in_entry(document: &mut Document, heading: &str, hunk: &Hunk) -> Outcome {
         return Outcome::Present;
     }
     if hunk.old.trim().is_empty() {
+        let new = hunk.new.replace("\r\n", "\n");
+        let new = new.trim_matches('\n');
         let is_part = |line: &&markdown::Line<'_>| line.field().is_some() || line.bullet().is_some();
-        let last_field = entry.iter().rev().find(is_part).unwrap_or(&first);
-        let newline = if last_field.next == last_field.end() { "\n" } else { "" };
-        let line = hunk.new.replace("\r\n", "\n");
-        document.insert_lines(last_field.next, &format!("{newline}{}\n", line.trim_matches('\n')), hunk.anchor.clone());
+        let own_place = if file == MemoryFile::Events { events::place_of_field(&text, heading, new) } else { None };
+        let at = own_place.unwrap_or_else(|| entry.iter().rev().find(is_part).unwrap_or(&first).next);
+        let newline = if slice(&text, 0..at).ends_with('\n') { "" } else { "\n" };
+        document.insert_lines(at, &format!("{newline}{new}\n"), hunk.anchor.clone());
         return Outcome::Applied;
     }
-    match body.find(&hunk.old).filter(|_| has_lines(body, &hunk.old)) {
-        Some(at) => {
-            let start = first.start + at;
-            document.replace(start..start + hunk.old.len(), &hunk.new, hunk.anchor.clone());
+    let whole_lines = body.match_indices(&hunk.old).map(|(at, old)| at..at + old.len()).find(|found| {
+        let (before, after) = (slice(body, 0..found.start), slice(body, found.end..body.len()));
+        (before.is_empty() || before.ends_with('\n') || hunk.old.starts_with('\n'))
+            && (after.is_empty() || after.starts_with(['\r', '\n']) || hunk.old.ends_with('\n'))
+    });
+    match whole_lines {
+        Some(found) => {
+            document.replace(first.start + found.start..first.start + found.end, &hunk.new, hunk.anchor.clone());
             Outcome::Applied
         }
         None if hunk.new.is_empty() => Outcome::Present,

@@ -65,8 +65,13 @@ pub(super) fn replace(path: &Path, bytes: &[u8], sync_first: bool) -> Result<App
         disk::sync(&file, &copy)?;
     }
     disk::sync_folder_of(&copy)?;
+    write_over(path, bytes)
+}
+
+/// Writes over a file where it stands. Its synced copy stands beside it.
+pub(super) fn write_over(path: &Path, bytes: &[u8]) -> Result<Applied> {
     let file = disk::overwrite(path, bytes)?;
-    Ok(Applied { path: path.to_owned(), file, backup: Some(copy) })
+    Ok(Applied { path: path.to_owned(), file, backup: Some(disk::copy_of(path)) })
 }
 
 /// Makes all that was applied safe, and marks the record as done.
@@ -89,11 +94,10 @@ fn sync_all(applied: &[Applied]) -> Result<()> {
     sync_folders(applied.iter().map(|applied| applied.path.as_path()))
 }
 
-/// Makes files that were not changed safe as they are, and their names.
+/// Makes files that were not changed safe as they are, and removes the copies beside them.
 pub(super) fn sync_as_they_are<'p>(files: impl Iterator<Item = &'p Path> + Clone) -> Result<()> {
-    for path in files.clone() {
-        disk::sync_as_it_is(path)?;
-    }
+    files.clone().try_for_each(disk::sync_as_it_is)?;
+    files.clone().map(disk::copy_of).try_for_each(|copy| disk::remove(&copy))?;
     sync_folders(files)
 }
 

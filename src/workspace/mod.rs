@@ -137,7 +137,8 @@ impl Workspace {
         mut decide: impl FnMut(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<Committed<T>> {
         let lock = Lock::acquire(&self.path_of(LOCK)?, wait)?;
-        let (mut journal, warnings) = self.recovered_journal(&clock.now())?;
+        let (mut journal, mut warnings) = self.recovered_journal(&clock.now())?;
+        warnings.extend(self.kept_conflicts());
         let mut overtaken_by = PathBuf::new();
         for _ in 0..ATTEMPTS {
             let mut transaction = Transaction::new(self, clock.now(), warnings.clone());
@@ -168,18 +169,22 @@ impl Workspace {
     /// Opens the journal and ends what a crash left open. The lock is held.
     fn recovered_journal(&self, now: &Moment) -> Result<(Journal, Vec<String>)> {
         let (mut journal, record) = Journal::open(self.path_of(JOURNAL)?)?;
-        let mut warnings = match record {
+        let warnings = match record {
             Some(record) => recovery::recover(self, &mut journal, &record, now)?,
             None => Vec::new(),
         };
-        let conflicts = self.root.join(CONFLICTS);
-        if conflicts.exists() {
-            warnings.push(format!(
-                "a change that could not be placed after a crash is kept in `{}`; somebody should look at it",
-                conflicts.display()
-            ));
-        }
         Ok((journal, warnings))
+    }
+
+    /// A warning, if something is kept that a recovery could not place.
+    fn kept_conflicts(&self) -> Option<String> {
+        let conflicts = self.root.join(CONFLICTS);
+        conflicts.exists().then(|| {
+            let conflicts = conflicts.display();
+            format!(
+                "a change that could not be placed after a crash is kept in `{conflicts}`; somebody should look at it"
+            )
+        })
     }
 
     /// Where a file is: a link inside the workspace is followed.

@@ -1,6 +1,6 @@
 //! Reading without writing, and without the lock unless a change is in hand.
 
-use std::{path::PathBuf, time::Duration};
+use std::{mem, path::PathBuf, time::Duration};
 
 use super::{Cancel, Clock, JOURNAL, Journal, LOCK, Lock, Wait, Workspace, transaction::Files};
 use crate::{
@@ -90,7 +90,8 @@ impl Workspace {
             let glance = Journal::glance(&journal);
             let lock =
                 if glance.is_open || attempt == ATTEMPTS { self.lock_to_recover(clock, &mut warnings)? } else { None };
-            let mut reading = Reading { files: Files::new(self), now: clock.now(), warnings: warnings.clone() };
+            warnings.extend(self.kept_conflicts());
+            let mut reading = Reading { files: Files::new(self), now: clock.now(), warnings: mem::take(&mut warnings) };
             let value = look(&mut reading)?;
             let is_one_moment = lock.is_some() || (!glance.is_open && Journal::glance(&journal) == glance);
             if is_one_moment || attempt == ATTEMPTS {
@@ -111,7 +112,6 @@ impl Workspace {
 
     /// Takes the lock for a moment and ends what a crash left open; without it, warns.
     fn lock_to_recover(&self, clock: &Clock, warnings: &mut Vec<String>) -> Result<Option<Lock>> {
-        warnings.clear();
         let wait = Wait { limit: PATIENCE, cancel: Cancel::default() };
         let recovered = Lock::acquire(&self.path_of(LOCK)?, &wait)
             .and_then(|lock| self.recovered_journal(&clock.now()).map(|(_, warnings)| (lock, warnings)));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{
     Workspace, apply, disk,
     journal::{Digest, End, FileChange, Journal, Record},
-    transaction::is_torn,
+    transaction::{is_mixture, is_part},
 };
 use crate::{
     clock::Moment,
@@ -26,6 +26,8 @@ struct Found<'r> {
     path: PathBuf,
     bytes: Option<Vec<u8>>,
     standing: Standing,
+    /// Whether a copy beside it holds all of the change.
+    has_backup: bool,
 }
 
 /// What a file holds, measured by the record.
@@ -57,16 +59,14 @@ pub(super) fn recover(
     for change in &record.files {
         let path = workspace.path_of(change.file.path())?;
         let bytes = disk::read(&path)?.map(|(bytes, _)| bytes);
-        let backup = disk::read(&disk::copy_of(&path)).ok().flatten().map(|(bytes, _)| bytes);
-        let standing = classify(change, bytes.as_deref(), backup, is_same_boot);
-        found.push(Found { change, path, bytes, standing });
+        let copy = disk::read(&disk::copy_of(&path)).ok().flatten().map(|(bytes, _)| bytes);
+        let backup = copy.filter(|copy| Digest::of(copy) == change.after);
+        let standing = classify(change, bytes.as_deref(), backup.as_deref(), is_same_boot);
+        found.push(Found { change, path, bytes, standing, has_backup: backup.is_some() });
     }
     // In the boot that goes on, the files hold whatever was written to them. Nothing of ours in any
     // of them: it was never answered, or somebody took it back.
     if is_same_boot && !found.iter().any(Found::shows_ours) {
-        for found in &found {
-            disk::remove(&disk::copy_of(&found.path))?;
-        }
         // Void only once it is safe that nothing of it is there.
         apply::sync_as_they_are(found.iter().map(|found| found.path.as_path()))?;
         journal.end(End::Void)?;
@@ -93,6 +93,7 @@ pub(super) fn recover(
         }
         // Always a synced copy: after a failed sync the pages of the file itself prove nothing.
         let done = match found.bytes {
+            Some(_) if found.was_written_over() => Some(apply::write_over(&found.path, document.bytes())?),
             Some(_) => Some(apply::replace(&found.path, document.bytes(), true)?),
             // What was gone when it was looked at, and is back, is not overwritten.
             None => apply::create(&found.path, document.bytes(), true)?,
@@ -105,6 +106,11 @@ pub(super) fn recover(
 }
 
 impl Found<'_> {
+    /// Whether the change has begun to be written where the file stands, which its backup waits for.
+    fn was_written_over(&self) -> bool {
+        self.has_backup && matches!(self.standing, Standing::After | Standing::Torn(_))
+    }
+
     fn shows_ours(&self) -> bool {
         match &self.standing {
             Standing::After | Standing::Torn(_) | Standing::Foreign { was_torn: true, .. } => true,
@@ -142,7 +148,7 @@ impl Found<'_> {
     }
 }
 
-fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<Vec<u8>>, is_same_boot: bool) -> Standing {
+fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<&[u8]>, is_same_boot: bool) -> Standing {
     let digest = bytes.map(Digest::of);
     if digest.as_ref() == Some(&change.after) {
         return Standing::After;
@@ -154,17 +160,19 @@ fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<Vec<u8>>, 
     if change.appends {
         return classify_append(change, bytes);
     }
-    let backup = backup.filter(|backup| Digest::of(backup) == change.after);
-    // A rename is all or nothing while the system runs; a file that is written over is not, and a disk
-    // that fails may leave NULs.
-    if !is_same_boot || backup.is_some() || bytes.contains(&0) {
-        let whole = change.text.clone().map(String::into_bytes).or(backup);
-        if let Some(whole) = whole {
-            let old = document::revert(&whole, &change.hunks);
-            if is_torn(bytes, &whole, old.as_deref()) {
-                return Standing::Torn(whole);
-            }
-        }
+    // Written over in place: the backup says what it was to become.
+    if let Some(whole) = backup
+        && is_mixture(bytes, whole, &document::revert(whole, &change.hunks).unwrap_or_default())
+    {
+        return Standing::Torn(whole.to_owned());
+    }
+    // Replaced: a rename is all or nothing while the system runs, but pages that never reached the disk
+    // are missing after a power cut, and NULs after a disk has failed.
+    if let Some(text) = &change.text
+        && (!is_same_boot || bytes.contains(&0))
+        && is_part(bytes, text.as_bytes())
+    {
+        return Standing::Torn(text.clone().into_bytes());
     }
     foreign(bytes.to_vec())
 }

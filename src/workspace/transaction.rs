@@ -324,28 +324,41 @@ impl<'t> Plan<'t> {
     /// Makes the file again what it was, whether the change has reached it or not, and makes that
     /// safe. What another program put there stays.
     fn take_back(&self) -> Result<()> {
+        let copy = disk::copy_of(self.path);
+        let backup = disk::read(&copy).ok().flatten();
+        let is_written_over = backup.is_some_and(|(backup, _)| backup == self.after());
         let standing = disk::read(self.path)?.map(|(bytes, _)| bytes);
-        let is_ours = standing.as_ref().is_some_and(|bytes| is_torn(bytes, self.after(), self.before.as_deref()));
-        if !self.missed() && is_ours && standing.as_deref() != self.before.as_deref() {
+        let is_ours = |bytes: &[u8]| match &self.before {
+            None => is_part(bytes, self.after()),
+            Some(before) if self.append_to.is_some() => bytes.len() > before.len() && is_part(bytes, self.after()),
+            Some(before) if is_written_over => is_mixture(bytes, self.after(), before) && bytes != &**before,
+            Some(_) => bytes == self.after(),
+        };
+        if !self.missed() && standing.as_deref().is_some_and(is_ours) {
             match (&self.before, &self.append_to) {
                 (None, _) => disk::remove(self.path)?,
                 (Some(before), Some(file)) => {
                     disk::truncate(file, self.path, before.len() as u64)?;
                     disk::sync(file, self.path)?;
                 }
-                // As it was applied: if this stops half-way, the file is still whole.
+                // As it was applied: if this stops half-way, the file is still whole, or its backup is.
+                (Some(before), None) if is_written_over => apply::write_over(self.path, before)?.sync()?,
                 (Some(before), None) => apply::replace(self.path, before, true)?.sync()?,
             }
         }
-        disk::remove(&disk::copy_of(self.path))?;
+        disk::remove(&copy)?;
         disk::sync_folder_of(self.path)
     }
 }
 
-/// Whether every byte is of the new text, of the old one, or was never written: then nobody else
-/// wrote it.
-pub(super) fn is_torn(bytes: &[u8], new: &[u8], old: Option<&[u8]>) -> bool {
-    let old = old.unwrap_or(&[]);
+/// Whether these bytes are a beginning of the text, with NULs where it was never written.
+pub(super) fn is_part(bytes: &[u8], text: &[u8]) -> bool {
+    is_mixture(bytes, text, &[])
+}
+
+/// Whether every byte is of the new text, of the old one, or was never written: what is left of a file
+/// that was being written over.
+pub(super) fn is_mixture(bytes: &[u8], new: &[u8], old: &[u8]) -> bool {
     bytes.len() <= new.len().max(old.len())
         && bytes
             .iter()

@@ -49,6 +49,7 @@ mod protocol;
 mod random_calls;
 mod read_memory;
 mod readme;
+mod recovery;
 #[path = "../reference/mod.rs"]
 mod reference;
 mod resources;
