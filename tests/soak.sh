@@ -17,7 +17,7 @@ trap 'rm -f "$log"' EXIT
 cargo test --quiet --test it --no-run
 status=0
 cargo test --test it -- --nocapture \
-  crash_points:: power_cuts:: failing_disks:: mounted_files:: killer:: 2>&1 | tee "$log" | grep --line-buffered -v '^tally: ' || true
+  crash_points:: power_cuts:: failing_disks:: mounted_files:: mishaps:: killer:: 2>&1 | tee "$log" | grep --line-buffered -v '^tally: ' || true
 grep -q '^test result: ok' "$log" || status=1
 
 echo

@@ -4,10 +4,10 @@
 //! `COMPANION_MEMORY_FAULT` is `KIND:N`, for step N alone, or `KIND:N-`, for it and all that follow:
 //!
 //! - `stop`: the program ends before the step, as at `kill -9`.
-//! - `tear`: a write stops half-way and the program ends; any other step as with `stop`.
+//! - `tear`: a write of more than a word stops half-way and the program ends; any other step as with `stop`.
 //! - `enospc`, `eio`: the step fails so and does nothing.
 //! - `panic`: the call panics before the step.
-//! - `short`: a write stops half-way and fails; any other step as with `eio`.
+//! - `short`: a write of more than a word stops half-way and fails; any other step fails as on a full disk.
 //!
 //! `COMPANION_MEMORY_TRACE` is a file that gets a line of JSON for each step that was made, with all
 //! that it takes to make it again elsewhere: what a power cut leaves can be worked out from it.
@@ -97,7 +97,7 @@ mod planned {
         let plan = PLAN.as_ref().filter(|plan| plan.step == number || (plan.goes_on && plan.step < number));
         let Some(plan) = plan else { return act(step).inspect(|_| trace(step)) };
         let half = match step {
-            Step::Write { path, at, bytes } if matches!(plan.kind.as_str(), "tear" | "short") => {
+            Step::Write { path, at, bytes } if can_be_torn(bytes) && matches!(plan.kind.as_str(), "tear" | "short") => {
                 Some(Step::Write { path, at, bytes: bytes.get(..bytes.len() / 2).unwrap_or(bytes) })
             }
             _ => None,
@@ -113,6 +113,11 @@ mod planned {
             "enospc" | "short" => Err(io::Error::from_raw_os_error(ENOSPC)),
             _ => Err(io::Error::from_raw_os_error(EIO)),
         }
+    }
+
+    /// A state word within one sector is written whole or not at all.
+    fn can_be_torn(bytes: &[u8]) -> bool {
+        bytes.len() > 4
     }
 
     fn trace(step: Step<'_>) {

@@ -96,10 +96,9 @@ impl Header {
         let len = usize::from_str_radix(words.next()?, 16).ok()?;
         let checksum = u128::from_str_radix(words.next()?, 16).ok()?;
         Some(Self {
-            // A word that was written in part ends nothing.
-            glance: Glance { is_open: !matches!(state, "done" | "void"), serial },
+            glance: Glance { is_open: matches!(state, "open" | "lost"), serial },
             is_done: state == "done",
-            is_lost: state != "open",
+            is_lost: state == "lost",
             len,
             checksum,
         })

@@ -38,6 +38,7 @@ mod golden;
 mod killer;
 mod lock;
 mod looking;
+mod mishaps;
 mod mood;
 mod mounted_files;
 mod pending;
