@@ -93,6 +93,7 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, refuse_tw
 
 /// The event that the arguments describe, and a warning for each that was dropped.
 fn new_event(params: Params, transaction: &Transaction<'_>) -> Result<(NewEvent, Vec<String>)> {
+    let today = transaction.now().date();
     let is_emotional = params.event_type == EventType::情绪事件;
     let mut superfluous = Vec::new();
     let mut fields = vec![(Field::Content, text("content", &params.content)?)];
@@ -110,15 +111,15 @@ fn new_event(params: Params, transaction: &Transaction<'_>) -> Result<(NewEvent,
         fields.extend(optional_text(place, raw.as_deref())?.map(|value| (field, value)));
     }
     fields.push((Field::Status, params.status.unwrap_or_default().as_str().to_owned()));
-    match optional_date("due_date", params.due_date.as_deref())? {
+    match optional_date("due_date", params.due_date.as_deref(), today)? {
         Some(_) if is_emotional => superfluous.push("`due_date` was left out: a 情绪事件 has none".to_owned()),
         Some(due) => fields.push((Field::DueDate, due.to_string())),
         None if params.event_type == EventType::约定 => fields.push((Field::DueDate, NO_DUE_DATE.to_owned())),
         None => {}
     }
     let date = match params.date {
-        Some(raw) => date("date", &raw)?,
-        None => transaction.now().date(),
+        Some(raw) => date("date", &raw, today)?,
+        None => today,
     };
     Ok((NewEvent { date, event_type: params.event_type, fields }, superfluous))
 }

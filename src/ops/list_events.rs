@@ -128,8 +128,9 @@ impl Operation for ListEvents {
 
 impl Read for ListEvents {
     fn run(params: Params, reading: &mut Reading<'_>) -> Result<Reply> {
-        let due_by = optional_date("due_on_or_before", params.due_on_or_before.as_deref())?;
-        let since = optional_date("since", params.since.as_deref())?;
+        let today = reading.now().date();
+        let due_by = optional_date("due_on_or_before", params.due_on_or_before.as_deref(), today)?;
+        let since = optional_date("since", params.since.as_deref(), today)?;
         let before = params.before_id.as_deref().map(|raw| id_number("before_id", 'E', raw)).transpose()?;
         let words: Vec<String> =
             params.query.iter().flat_map(|query| query.split_whitespace()).map(search_key).collect();

@@ -343,16 +343,19 @@ fn stars(intensity: i64) -> Result<String> {
     Ok(format::events::stars(count))
 }
 
-/// A day, written `YYYY-MM-DD`.
-fn date(place: &str, raw: &str) -> Result<Date> {
+/// A day, written `YYYY-MM-DD`. Whoever wrote another is told what day it is.
+fn date(place: &str, raw: &str, today: Date) -> Result<Date> {
     let raw = raw.trim();
     let date = format::leading_date(raw).filter(|date| date.to_string() == raw);
-    date.ok_or_else(|| Error::invalid(place, format!("`{}`", shorten(raw)), "a real day, written `YYYY-MM-DD`"))
+    date.ok_or_else(|| {
+        let expected = format!("a real day, written `YYYY-MM-DD` (today is `{today}`)");
+        Error::invalid(place, format!("`{}`", shorten(raw)), expected)
+    })
 }
 
 /// A day that may be absent.
-fn optional_date(place: &str, raw: Option<&str>) -> Result<Option<Date>> {
-    raw.map(|raw| date(place, raw)).transpose()
+fn optional_date(place: &str, raw: Option<&str>, today: Date) -> Result<Option<Date>> {
+    raw.map(|raw| date(place, raw, today)).transpose()
 }
 
 /// The number of an id such as `E012`.

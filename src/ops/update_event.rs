@@ -1,5 +1,6 @@
 //! `update_event`: fields of an entry in `events.md`, set or dropped where it stands.
 
+use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,9 +74,10 @@ impl Operation for UpdateEvent {
 
 impl Write for UpdateEvent {
     fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
+        let today = transaction.now().date();
         let number = id_number("id", 'E', &params.id)?;
-        let date = optional_date("date", params.date.as_deref())?;
-        let mut changes = changes(&params)?;
+        let date = optional_date("date", params.date.as_deref(), today)?;
+        let mut changes = changes(&params, today)?;
         let standing = event_file::open(transaction)?;
         let standing = events::parse(&standing);
         let event = choose(&standing, number, date)?;
@@ -115,7 +117,7 @@ fn argument(field: Field) -> &'static str {
     }
 }
 
-fn changes(params: &Params) -> Result<Vec<(Field, Option<String>)>> {
+fn changes(params: &Params, today: Date) -> Result<Vec<(Field, Option<String>)>> {
     let mut changes: Vec<(Field, Option<String>)> = Vec::new();
     let texts = [
         (Field::Content, &params.content),
@@ -131,7 +133,7 @@ fn changes(params: &Params) -> Result<Vec<(Field, Option<String>)>> {
         changes.push((Field::Intensity, Some(stars(intensity)?)));
     }
     changes.extend(params.status.map(|status| (Field::Status, Some(status.as_str().to_owned()))));
-    let due_date = optional_date("due_date", params.due_date.as_deref())?;
+    let due_date = optional_date("due_date", params.due_date.as_deref(), today)?;
     changes.extend(due_date.map(|due| (Field::DueDate, Some(due.to_string()))));
     for (index, dropped) in params.clear.iter().flatten().enumerate() {
         let field = match dropped {

@@ -197,6 +197,25 @@ fn an_event_needs_its_type_its_content_and_a_real_date() {
     assert!(refusal.message.contains("intensity"), "{refusal:?}");
 }
 
+#[test]
+fn whoever_writes_no_real_date_is_told_what_day_it_is() {
+    let workspace = workspace();
+    workspace.ok("append_event", json!({"type": "用户Todo", "content": "买伞"}));
+    for (tool, arguments) in [
+        ("append_event", json!({"type": "约定", "content": "吃饭", "due_date": "周五"})),
+        ("append_event", json!({"type": "约定", "content": "吃饭", "date": "昨天"})),
+        ("update_event", json!({"id": "E001", "due_date": "明天"})),
+        ("list_events", json!({"due_on_or_before": "下周"})),
+        ("record_conversation", json!({"events": [{"type": "约定", "content": "吃饭", "due_date": "4月"}]})),
+    ] {
+        clock::within_one_day(|| {
+            let message = workspace.refused(tool, arguments.clone()).message;
+            let found = message.split_once("today is `").and_then(|(_, rest)| Some(rest.split_once('`')?.0.to_owned()));
+            (found, Some(clock::today()))
+        });
+    }
+}
+
 // Warnings
 
 #[test]

@@ -32,7 +32,7 @@ fn two_mishaps_leave_all_or_nothing(mounted: &[&str], what: &str) {
         for first in (1..=count).flat_map(mishaps) {
             // A recovery takes about as many steps as the call.
             for second in (1..=count).flat_map(mishaps) {
-                if !choice.one_in(4_000, 80) {
+                if !choice.one_in(4_000, 250) {
                     continue;
                 }
                 let boot = choice.some_of(vec![FIRST_BOOT, NEXT_BOOT])[0];
@@ -59,7 +59,7 @@ fn a_cut_after_a_mishap_loses_nothing_that_was_answered(mounted: &[&str], what: 
         let ran = run(&laid_out(sample.files()), &sample.call).with_mounted(mounted).traced().undisturbed();
         let count = ran.steps.iter().filter(|step| step.is_made()).count();
         for first in (1..=count).flat_map(mishaps) {
-            if !choice.one_in(80, 6) {
+            if !choice.one_in(80, 12) {
                 continue;
             }
             let workspace = laid_out(sample.files());
