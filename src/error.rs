@@ -3,7 +3,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::format::text::{enumerate, shorten};
+use crate::format::text::{enumerate, quote, shorten};
 
 /// How long a message may be, in characters, whatever it quotes.
 const REPORT_LIMIT: usize = 4_000;
@@ -198,14 +198,14 @@ impl Error {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::InvalidArgument { .. } => "nothing was written; correct this argument and call again",
-            Self::UnknownArgument { .. } => "nothing was written; leave it out or use one of the names above",
+            Self::UnknownArgument { .. } => "nothing was written; leave it out, or use a name that the tool has",
             Self::MissingArgument { .. } => "nothing was written; call again with this argument",
             Self::NotFound { .. } => "look at what there is with the reading tools and call again; nothing was written",
             Self::Ambiguous { .. } => {
                 "nothing was written; say more exactly which one is meant: an event by its `date`, a text by more of it"
             }
             Self::SectionFull { .. } => {
-                "not written; name the entry that may go with action `replace` and its `old_text`, a 半核心 one only if it is very old"
+                "not written; name the entry that may go with action `replace` and its `old_text`: a 半核心 one only if it is very old, a 核心 one only with the user's own words in `user_said`"
             }
             Self::CoreConflict { .. } => {
                 "not written; find out in the conversation what the user means, then call again with the user's own words as `user_said`"
@@ -259,6 +259,6 @@ fn list(names: &[String]) -> String {
     match names {
         [] => "none".to_owned(),
         [one] => format!("`{}`", shorten(one)),
-        many => format!("one of `{}`", enumerate(many, "`, `")),
+        many => format!("one of {}", quote(many)),
     }
 }

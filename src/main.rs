@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     let toolset = arguments.toolset();
     match arguments.command {
         None | Some(Command::Serve) => serve(context, toolset),
-        Some(command) => ExitCode::from(cli::run(command, &context)),
+        Some(command) => ExitCode::from(cli::run(command, toolset, &context)),
     }
 }
 

@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::Failure;
 use crate::{
     error::Error,
-    ops::{self, Context, TOOLS, schema::JsonObject},
+    ops::{self, Context, Toolset, schema::JsonObject},
     workspace::{Cancel, Wait},
 };
 
 /// How long a call waits for the lock (`memory_write`, step 1).
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) fn run(name: &str, arguments: Option<&str>, context: &Context) -> Result<(), Failure> {
-    let tool = ops::find(name).ok_or_else(|| {
-        let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
+pub(super) fn run(name: &str, arguments: Option<&str>, toolset: Toolset, context: &Context) -> Result<(), Failure> {
+    let tool = ops::find(name).filter(|tool| toolset.has(tool.name)).ok_or_else(|| {
+        let names: Vec<_> = toolset.tools().map(|tool| tool.name).collect();
         Failure::Usage(format!("there is no tool `{name}`, expected one of `{}`", names.join("`, `")))
     })?;
     let arguments = match arguments {

@@ -16,13 +16,16 @@ use crate::{
 
 /// How long a repair waits for the lock.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// What `unreadable` and `damaged` exit with.
+const UNREADABLE: u8 = 4;
 
-pub(super) fn run(context: &Context, fix: bool, dry_run: bool) -> Result<(), Failure> {
+/// Answers the exit code: 4 if calls fail until somebody has helped.
+pub(super) fn run(context: &Context, fix: bool, dry_run: bool) -> Result<u8, Failure> {
     let workspace = Workspace::find(&context.location)?;
-    let count = report(&workspace, context)?;
-    if count == 0 {
+    let mut health = report(&workspace, context)?;
+    if health == Health::Well {
         writeln!(io::stdout(), "nothing is wrong or odd")?;
-        return Ok(());
+        return Ok(0);
     }
     if fix || dry_run {
         let proposed = workspace.rehearse(&context.clock, |transaction| {
@@ -40,31 +43,47 @@ pub(super) fn run(context: &Context, fix: bool, dry_run: bool) -> Result<(), Fai
         workspace.clear_leftovers()?;
         committed.settling.settle()?;
         writeln!(io::stdout(), "\nwhat could be repaired is; what is left:")?;
-        report(&workspace, context)?;
+        health = report(&workspace, context)?;
     }
-    Ok(())
+    Ok(if health == Health::Grave { UNREADABLE } else { 0 })
 }
 
-/// Prints what is odd, and answers how much it is.
-fn report(workspace: &Workspace, context: &Context) -> Result<usize, Failure> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Well,
+    Odd,
+    /// Calls fail.
+    Grave,
+}
+
+/// Prints what is wrong or odd.
+fn report(workspace: &Workspace, context: &Context) -> Result<Health, Failure> {
     let mut out = io::stdout();
     let ailments = workspace.ailments()?;
     for ailment in &ailments {
         writeln!(out, "{}: {}; {}", ailment.path.display(), ailment.what, ailment.remedy)?;
     }
+    let is_grave = ailments.iter().any(|ailment| ailment.is_grave);
     let findings = match workspace.peek(&context.clock, doctor::examine) {
         Ok(findings) => findings,
         // What the memory says was not looked at: that is no good health.
+        Err(_) if is_grave => return Ok(Health::Grave),
         Err(error) => {
             writeln!(out, "{}", error.report())?;
-            return Ok(ailments.len() + 1);
+            return Ok(Health::Grave);
         }
     };
     for finding in &findings {
         let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
         writeln!(out, "{}{line}: {}; {}", finding.file.path(), finding.what, finding.remedy)?;
     }
-    Ok(ailments.len() + findings.len())
+    Ok(if is_grave || findings.iter().any(|finding| finding.is_grave) {
+        Health::Grave
+    } else if ailments.is_empty() && findings.is_empty() {
+        Health::Well
+    } else {
+        Health::Odd
+    })
 }
 
 fn show(proposed: &[(MemoryFile, String, String)]) -> io::Result<()> {

@@ -41,7 +41,7 @@ pub struct Arguments {
     /// The time zone, such as `Asia/Shanghai`. Default: the local one, as `date` has it.
     #[arg(long, global = true, value_name = "NAME")]
     timezone: Option<String>,
-    /// Which tools to serve.
+    /// Which tools can be called.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "SET")]
     toolset: ServedTools,
     /// How long a distillation may take between begin and commit, in seconds.
@@ -151,21 +151,23 @@ impl Arguments {
 
 /// Does what a command says, other than serving, and answers the exit code.
 #[must_use]
-pub fn run(command: Command, context: &Context) -> u8 {
+pub fn run(command: Command, toolset: Toolset, context: &Context) -> u8 {
     let done = match command {
         Command::Serve => Ok(()),
         Command::Init { dir } => init::run(&dir),
-        Command::Call { tool, arguments } => call::run(&tool, arguments.as_deref(), context),
+        Command::Call { tool, arguments } => call::run(&tool, arguments.as_deref(), toolset, context),
         Command::Tools { write } => tools::run(write.as_deref()),
         Command::Status => status::run(context),
-        Command::Doctor { fix, dry_run } => doctor::run(context, fix, dry_run),
-        Command::Pending => match pending::run(context) {
-            Ok(code) => return code,
-            Err(failure) => Err(failure),
-        },
+        Command::Doctor { fix, dry_run } => return code(doctor::run(context, fix, dry_run)),
+        Command::Pending => return code(pending::run(context)),
         Command::Demo => demo::run(context),
     };
-    done.map_or_else(|failure| failure.report(), |()| 0)
+    code(done.map(|()| 0))
+}
+
+/// The exit code, once a failure has been told.
+fn code(done: Result<u8, Failure>) -> u8 {
+    done.unwrap_or_else(|failure| failure.report())
 }
 
 /// Why a command did not do what it was to do.

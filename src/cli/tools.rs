@@ -25,13 +25,19 @@ pub(super) fn run(write: Option<&Path>) -> Result<(), Failure> {
 }
 
 fn write_schemas(dir: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(dir)?;
+    fs::create_dir_all(dir).map_err(|error| named(dir, &error))?;
     for tool in TOOLS {
         let json = serde_json::to_string_pretty(&published(tool))
             .map_err(|error| Error::Internal { detail: error.to_string() })?;
-        fs::write(dir.join(format!("{}.json", tool.name)), json + "\n")?;
+        let path = dir.join(format!("{}.json", tool.name));
+        fs::write(&path, json + "\n").map_err(|error| named(&path, &error))?;
     }
     Ok(())
+}
+
+/// An error that says where it happened.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
 }
 
 /// What `tools/list` publishes for a tool.

@@ -116,8 +116,8 @@ pub enum Refusal {
     NotFound,
     /// The old text stands more than once, in these lines.
     Ambiguous(Vec<usize>),
-    /// The line would become something else: a heading, a rule, a fence or a quote, or a comment mark
-    /// or an id would come about.
+    /// The line would become something else: a heading, a rule, a fence or a quote, or the block's
+    /// heading another one, or a comment mark or an id would come about.
     Forges,
 }
 
@@ -142,7 +142,10 @@ pub fn correct(document: &mut Document, old: &str, new: &str) -> Result<usize, R
     let corrected = format!("{before}{}{after}", escape(new));
     let marks_kept = marks(&corrected) == marks(before) + marks(after);
     let reads_right = unescape(&corrected) == format!("{}{new}{}", unescape(before), unescape(after));
-    if !marks_kept || !reads_right || kind(&corrected) != kind(line.text) {
+    // By its heading the block of details is found.
+    let names_block = |text: &str| line.heading().is_some() && text.contains(BLOCK);
+    let stays = kind(&corrected) == kind(line.text) && names_block(&corrected) == names_block(line.text);
+    if !marks_kept || !reads_right || !stays {
         return Err(Refusal::Forges);
     }
     document.replace(line.start..line.end(), &corrected, Anchor::Line);

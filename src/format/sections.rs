@@ -24,17 +24,22 @@ pub fn names(text: &str) -> Vec<String> {
 
 /// The place of a section, heading included, up to the next heading that is not below it.
 ///
-/// The exact name is tried first, then the text before `（` or one `/`-part; never a bare
-/// substring.
+/// The exact name is tried first, then the text before `（` or one `/`-part, then the id that an
+/// entry's heading begins with; never a bare substring.
 #[must_use]
 pub fn find(text: &str, name: &str) -> Option<Range<usize>> {
     let headings = headings(text);
     let exact = headings.iter().position(|heading| heading.text == name);
-    let index = exact.or_else(|| headings.iter().position(|heading| is_called(heading.text, name)))?;
+    let of_id = || headings.iter().position(|heading| id_of(heading.text) == Some(name));
+    let index = exact.or_else(|| headings.iter().position(|heading| is_called(heading.text, name))).or_else(of_id)?;
     let (_, rest) = headings.split_at_checked(index)?;
     let (found, later) = rest.split_first()?;
     let end = later.iter().find(|heading| heading.level <= found.level).map_or(text.len(), |next| next.start);
     Some(found.start..end)
+}
+
+fn id_of(heading: &str) -> Option<&str> {
+    heading.strip_prefix('[')?.split_once(']').map(|(id, _)| id)
 }
 
 /// Whether a heading or key is called so: the text before `（`, or one `/`-part of it.

@@ -125,6 +125,14 @@ pub fn enumerate(names: &[String], separator: &str) -> String {
     if names.len() > LISTED { format!("{shown} and {} more", names.len() - LISTED) } else { shown }
 }
 
+/// The same, each name as it is to be written.
+#[must_use]
+pub fn quote(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{}`", shorten(name))).collect();
+    let shown = quoted.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > LISTED { format!("{shown} and {} more", names.len() - LISTED) } else { shown }
+}
+
 /// The first `limit` user-perceived characters, or `None` if the text has no more than that.
 #[must_use]
 pub fn cut(text: &str, limit: usize) -> Option<&str> {
@@ -172,12 +180,15 @@ pub fn excerpt(text: &str, words: &[String], limit: usize) -> String {
 }
 
 /// A form in which texts are equal that differ only in white space, width, case, zero-width
-/// characters or trailing punctuation.
+/// characters or the punctuation at their end. A text of punctuation alone keeps it.
 #[must_use]
 pub fn comparison_key(text: &str) -> String {
     let mut key = search_key(text);
     key.retain(|c| !c.is_whitespace());
-    key.truncate(key.trim_end_matches(is_punctuation).len());
+    match key.trim_end_matches(is_closing).len() {
+        0 => {}
+        len => key.truncate(len),
+    }
     key
 }
 
@@ -198,30 +209,32 @@ fn is_zero_width(c: char) -> bool {
         | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-fn is_punctuation(c: char) -> bool {
-    c.is_ascii_punctuation()
-        || matches!(
-            c,
-            '、' | '。'
-                | '《'
-                | '》'
-                | '「'
-                | '」'
-                | '『'
-                | '』'
-                | '【'
-                | '】'
-                | '〈'
-                | '〉'
-                | '“'
-                | '”'
-                | '‘'
-                | '’'
-                | '—'
-                | '–'
-                | '…'
-                | '·'
-                | '・'
-                | '〜'
-        )
+/// What ends a sentence, a quotation or a parenthesis. Signs such as `+`, `-` and `#` say something.
+fn is_closing(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ','
+            | ';'
+            | ':'
+            | '!'
+            | '?'
+            | '~'
+            | '"'
+            | '\''
+            | ')'
+            | ']'
+            | '}'
+            | '、'
+            | '。'
+            | '》'
+            | '」'
+            | '』'
+            | '】'
+            | '〉'
+            | '”'
+            | '’'
+            | '—'
+            | '…'
+            | '〜'
+    )
 }

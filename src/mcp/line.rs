@@ -46,17 +46,25 @@ pub(super) fn read(line: &[u8]) -> Read {
 
 /// The answer to a line that is too long, of which the beginning and the end are known.
 pub(super) fn too_long(start: &[u8], end: &[u8]) -> String {
+    refusal(
+        INVALID_REQUEST,
+        &format!("this line is too long: expected at most {LINE_LIMIT} bytes"),
+        &id_at_the_ends(start, end),
+    )
+}
+
+/// The id of a request that cannot be read as a whole, if it stands first or last in it.
+fn id_at_the_ends(start: &[u8], end: &[u8]) -> Value {
     static FIRST: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?\d+)\s*,"#).ok()
     });
     static LAST: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#""id"\s*:\s*("[^"\\]*"|-?\d+)\s*\}\s*$"#).ok());
     let found = |regex: &Option<Regex>, text: &[u8]| {
-        let id = regex.as_ref()?.captures(text)?.get(1)?.as_bytes().to_vec();
-        serde_json::from_slice(&id).ok()
+        let id = serde_json::from_slice(regex.as_ref()?.captures(text)?.get(1)?.as_bytes()).ok()?;
+        is_id(&id).then_some(id)
     };
-    let id = found(&FIRST, start).or_else(|| found(&LAST, end)).unwrap_or(Value::Null);
-    refusal(INVALID_REQUEST, &format!("this line is too long: expected at most {LINE_LIMIT} bytes"), &id)
+    found(&FIRST, start).or_else(|| found(&LAST, end)).unwrap_or(Value::Null)
 }
 
 /// The answer to a request whose id another one without an answer has.
@@ -70,17 +78,21 @@ fn refusal(code: i32, message: &str, id: &Value) -> String {
 }
 
 fn id_of(value: &Value) -> Value {
-    value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned().unwrap_or(Value::Null)
+    value.get("id").filter(|id| is_id(id)).cloned().unwrap_or(Value::Null)
 }
 
-/// The id of a request that a strict parser refuses for a lone surrogate or for bytes that are no
-/// UTF-8: those are replaced, only to read the id.
+fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_i64() || value.is_u64()
+}
+
+/// The id of a request that a strict parser refuses. A lone surrogate and bytes that are no UTF-8 are
+/// replaced, only to read it; whatever else is wrong, it may stand first.
 fn id_despite_errors(line: &[u8]) -> Value {
     static SURROGATE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}").ok());
     let text = String::from_utf8_lossy(line);
     let Some(surrogate) = SURROGATE.as_ref() else { return Value::Null };
     let mended = surrogate.replace_all(text.as_bytes(), "\u{fffd}".as_bytes());
-    let id = serde_json::from_slice::<Value>(&mended).map_or(Value::Null, |value| id_of(&value));
+    let id = serde_json::from_slice(&mended).map_or_else(|_| id_at_the_ends(line, b""), |value| id_of(&value));
     // An id that was mended itself is not the one that was sent.
     if id.as_str().is_some_and(|id| id.contains('\u{fffd}')) { Value::Null } else { id }
 }

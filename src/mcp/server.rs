@@ -318,7 +318,14 @@ impl ServerHandler for Server {
         let is_known =
             matches!(request.method.as_str(), "tools/call" | "tools/list" | "ping" | "server/discover" | "initialize");
         Err(if is_known {
-            ErrorData::invalid_params(format!("the parameters of `{}` are malformed", request.method), None)
+            let expected = match request.method.as_str() {
+                "tools/call" => "an object with `name`, a text, and `arguments`, an object",
+                _ => "an object as the protocol has it",
+            };
+            ErrorData::invalid_params(
+                format!("the parameters of `{}` are malformed, expected {expected}", request.method),
+                None,
+            )
         } else {
             ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)
         })

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, Tool, Write, date, event_file, optional_date, optional_text, stars, text};
+use super::{Effect, Operation, Tool, Write, date, due_date, event_file, optional_text, stars, text};
 use crate::{
     error::{Error, Result},
     format::{
@@ -111,7 +111,7 @@ fn new_event(params: Params, transaction: &Transaction<'_>) -> Result<(NewEvent,
         fields.extend(optional_text(place, raw.as_deref())?.map(|value| (field, value)));
     }
     fields.push((Field::Status, params.status.unwrap_or_default().as_str().to_owned()));
-    match optional_date("due_date", params.due_date.as_deref(), today)? {
+    match due_date(params.due_date.as_deref(), today)? {
         Some(_) if is_emotional => superfluous.push("`due_date` was left out: a 情绪事件 has none".to_owned()),
         Some(due) => fields.push((Field::DueDate, due.to_string())),
         None if params.event_type == EventType::约定 => fields.push((Field::DueDate, NO_DUE_DATE.to_owned())),

@@ -62,7 +62,7 @@ impl Write for CorrectPersona {
             Refusal::Forges => Error::invalid(
                 "new_text",
                 "a text that would turn the line into something else",
-                "one that makes no heading, rule, fence, quote, comment mark or id",
+                "one that makes no heading, rule, fence, quote, comment mark or id, and leaves the heading of the details theirs",
             ),
         })?;
         Ok(Reply { line })

@@ -25,6 +25,14 @@ pub struct Finding {
     pub what: String,
     /// What to do.
     pub remedy: &'static str,
+    /// Whether calls fail until then.
+    pub is_grave: bool,
+}
+
+impl Finding {
+    fn new(file: MemoryFile, line: Option<usize>, what: String, remedy: &'static str) -> Self {
+        Self { file, line, what, remedy, is_grave: false }
+    }
 }
 
 /// Looks for what is odd.
@@ -41,12 +49,7 @@ pub fn examine(reading: &mut Reading<'_>) -> Result<Vec<Finding>> {
     let state = distill_state::parse(reading.document(MemoryFile::DistillState)?.text(), is_usable(&now));
     if state.entries > 1 {
         let what = format!("has {} entries `[D000]`; the last usable one counts", state.entries);
-        findings.push(Finding {
-            file: MemoryFile::DistillState,
-            line: None,
-            what,
-            remedy: "`doctor --fix` keeps that one",
-        });
+        findings.push(Finding::new(MemoryFile::DistillState, None, what, "`doctor --fix` keeps that one"));
     }
     Ok(findings)
 }
@@ -57,7 +60,7 @@ fn examine_events(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Res
     let parsed = events::parse(&text);
     for problem in &parsed.problems {
         let remedy = "give one of them a free number by hand, or make it no heading; nothing is renumbered by itself";
-        findings.push(Finding { file, line: Some(problem.line), what: problem.what.clone(), remedy });
+        findings.push(Finding::new(file, Some(problem.line), problem.what.clone(), remedy));
     }
     for event in &parsed.events {
         if let Some(due) = event.unusable_due_date() {
@@ -66,30 +69,27 @@ fn examine_events(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Res
                 event.id(),
                 crate::format::text::shorten(due)
             );
-            findings.push(Finding { file, line: Some(event.line), what, remedy: "set it with update_event" });
+            findings.push(Finding::new(file, Some(event.line), what, "set it with update_event"));
         }
     }
     let index = reading.document(MemoryFile::Index)?.text().to_owned();
     let cited = index::cited(&index);
     if text.trim().is_empty() && !cited.is_empty() {
         let what = format!("is empty or gone, but `MEMORY.md` cites {} events", cited.len());
-        findings.push(Finding {
-            file,
-            line: None,
-            what,
-            remedy: "bring it back from a copy before anything is written",
-        });
+        let remedy = "bring it back from a copy before anything is written";
+        findings.push(Finding { is_grave: true, ..Finding::new(file, None, what, remedy) });
+        return Ok(());
     }
     let mut document = crate::format::document::Document::new(index.into_bytes());
     index::refresh(&mut document, &parsed, reading.now().date());
     if !document.hunks().is_empty() {
         let what = "does not show the most pressing open events".to_owned();
-        findings.push(Finding {
-            file: MemoryFile::Index,
-            line: None,
+        findings.push(Finding::new(
+            MemoryFile::Index,
+            None,
             what,
-            remedy: "`doctor --fix` writes them, as the next call on an event does",
-        });
+            "`doctor --fix` writes them, as the next call on an event does",
+        ));
     }
     Ok(())
 }
@@ -103,12 +103,7 @@ fn examine_worries(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Re
     for worry in &worries {
         if let Some(first) = lines_of.insert(worry.id(), worry.line) {
             let what = format!("{} stands twice, in lines {first} and {}", worry.id(), worry.line);
-            findings.push(Finding {
-                file,
-                line: Some(worry.line),
-                what,
-                remedy: "give one of them a free number by hand",
-            });
+            findings.push(Finding::new(file, Some(worry.line), what, "give one of them a free number by hand"));
         }
         let is_anchored =
             worry.last_touched().is_some_and(|number| logs.iter().any(|log| life_log::date_of(log, number).is_some()));
@@ -117,7 +112,7 @@ fn examine_worries(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Re
                 "{} was last touched by no entry of the life log that has a day, so it never fades",
                 worry.id()
             );
-            findings.push(Finding { file, line: Some(worry.line), what, remedy: "touch it with touch_unresolved" });
+            findings.push(Finding::new(file, Some(worry.line), what, "touch it with touch_unresolved"));
         }
     }
     Ok(())
@@ -127,37 +122,36 @@ fn examine_profile(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Re
     let file = MemoryFile::Profile;
     let now = reading.now().clone();
     let sections = profile::parse(reading.document(file)?.text());
+    if sections.is_empty() {
+        let what = "has no sections, so nothing can be kept in it".to_owned();
+        findings.push(Finding::new(file, None, what, "write its headings, such as `## 基本信息`"));
+    }
     let mut values: BTreeMap<String, String> = BTreeMap::new();
     for section in &sections {
         let count = section.entries().count();
         if count > profile::ENTRY_LIMIT {
             let what =
                 format!("section `{}` has {count} entries, expected at most {}", section.name, profile::ENTRY_LIMIT);
-            findings.push(Finding {
+            findings.push(Finding::new(
                 file,
-                line: Some(section.line),
+                Some(section.line),
                 what,
-                remedy: "remove what matters least with update_profile",
-            });
+                "remove what matters least with update_profile",
+            ));
         }
         for (key, value) in section.entries().filter_map(|entry| entry.keyed.as_ref()) {
             if let Some(other) = values.insert(key.clone(), value.clone()).filter(|other| other != value) {
                 let what = format!("`{key}` is both `{other}` and `{value}`");
-                findings.push(Finding {
-                    file,
-                    line: Some(section.line),
-                    what,
-                    remedy: "remove the wrong one with update_profile",
-                });
+                findings.push(Finding::new(file, Some(section.line), what, "remove the wrong one with update_profile"));
             }
             if key.contains("时区") && is_other_zone(value, &now) {
                 let what = format!("`{key}` is `{value}`, but this program's clock is at UTC{}", now.offset());
-                findings.push(Finding {
+                findings.push(Finding::new(
                     file,
-                    line: Some(section.line),
+                    Some(section.line),
                     what,
-                    remedy: "set TZ or pass `--timezone`, if the user lives there",
-                });
+                    "set TZ or pass `--timezone`, if the user lives there",
+                ));
             }
         }
     }

@@ -353,14 +353,21 @@ fn date(place: &str, raw: &str, today: Date) -> Result<Date> {
     })
 }
 
+/// A due date that may be absent, as it is where none was agreed.
+fn due_date(raw: Option<&str>, today: Date) -> Result<Option<Date>> {
+    optional_date("due_date", raw.filter(|raw| raw.trim() != format::events::NO_DUE_DATE), today)
+}
+
 /// A day that may be absent.
 fn optional_date(place: &str, raw: Option<&str>, today: Date) -> Result<Option<Date>> {
     raw.map(|raw| date(place, raw, today)).transpose()
 }
 
-/// The number of an id such as `E012`.
+/// The number of an id such as `E012`, also as the files show it, in brackets.
 fn id_number(place: &str, letter: char, raw: &str) -> Result<u64> {
     let raw = raw.trim();
-    let number = raw.strip_prefix(letter).and_then(format::id_number).filter(|number| *number > 0);
+    let id = raw.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(raw);
+    let digits = id.strip_prefix([letter, letter.to_ascii_lowercase()]);
+    let number = digits.and_then(format::id_number).filter(|number| *number > 0);
     number.ok_or_else(|| Error::invalid(place, format!("`{}`", shorten(raw)), format!("an id such as `{letter}012`")))
 }

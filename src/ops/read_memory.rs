@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     format::{
         MemoryFile, sections,
-        text::{enumerate, shorten},
+        text::{quote, shorten},
     },
     workspace::Reading,
 };
@@ -125,7 +125,7 @@ impl Read for ReadMemory {
             Some(name) => {
                 let place = sections::find(&whole, name).ok_or_else(|| Error::NotFound {
                     what: format!("section `{}` of `{}`", shorten(name), file.path()),
-                    expected: format!("one of `{}`", enumerate(&sections::names(&whole), "`, `")),
+                    expected: format!("one of {}", quote(&sections::names(&whole))),
                 })?;
                 whole.get(place).unwrap_or("")
             }
@@ -146,7 +146,7 @@ fn page(text: &str, start: usize) -> Result<(&str, Option<usize>)> {
         return Err(Error::invalid(
             "offset",
             format!("`{start}`"),
-            format!("a `next_offset` of the page before, or 0 to {}", text.len()),
+            format!("0 or the `next_offset` of the page before, up to {}", text.len()),
         ));
     };
     // Measured as JSON writes it: a control character takes six bytes there.

@@ -62,6 +62,19 @@ pub(super) struct Facts {
     resolved: Vec<resolve_unresolved::Params>,
 }
 
+impl Facts {
+    fn count(&self) -> usize {
+        let Self { persona_details, persona_corrections, profile, events, event_updates, unresolved, resolved } = self;
+        persona_details.len()
+            + persona_corrections.len()
+            + profile.len()
+            + events.len()
+            + event_updates.len()
+            + unresolved.len()
+            + resolved.len()
+    }
+}
+
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Reply {
     /// The ids of the new events, in the order of the call.
@@ -130,6 +143,11 @@ impl Write for RecordConversation {
 /// Records the facts, in the procedure's order. Events that an open one says already are left out if
 /// `skip_twins`.
 pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins: bool) -> Result<Recorded> {
+    let count = facts.count();
+    if count > ITEMS {
+        let expected = format!("at most {ITEMS}; the rest goes into a call of its own");
+        return Err(Error::invalid("events", format!("one of lists of {count} items together"), expected));
+    }
     let mut recorded = Recorded::default();
     let skipped = &mut recorded.skipped;
     each("persona_corrections", facts.persona_corrections, skipped, |item| CorrectPersona::run(item, transaction))?;
@@ -147,10 +165,10 @@ pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins
     Ok(recorded)
 }
 
-/// How many items a list may have.
+/// How many items all lists of a call may have.
 const ITEMS: usize = 200;
-/// How large all that was skipped may grow in an answer, in bytes.
-const SKIPPED_BYTES: usize = 16_000;
+/// How long the messages of all that was skipped may grow in an answer, in bytes.
+const SKIPPED_BYTES: usize = 8_000;
 
 /// Does each item of a list. What only the state of the files forbids is left out and noted; anything
 /// else refuses the whole call, naming the item's place.
@@ -160,10 +178,6 @@ fn each<P, R>(
     skipped: &mut Vec<Skipped>,
     mut run: impl FnMut(P) -> Result<R>,
 ) -> Result<Vec<R>> {
-    if items.len() > ITEMS {
-        let expected = format!("at most {ITEMS}; the rest goes into a call of its own");
-        return Err(Error::invalid(name, format!("a list of {} items", items.len()), expected));
-    }
     let mut replies = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
         let place = format!("{name}[{index}]");

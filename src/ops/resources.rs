@@ -141,7 +141,9 @@ fn limited(file: MemoryFile, text: &str) -> String {
     if file == MemoryFile::Events {
         let from = text.ceil_char_boundary(text.len() - LIMIT);
         let end = text.get(from..).unwrap_or("");
-        return format!("{note}{}", end.split_once('\n').map_or(end, |(_, lines)| lines));
+        // From the first whole entry on.
+        let lines = end.find("\n### [").or_else(|| end.find('\n')).and_then(|newline| end.get(newline + 1..));
+        return format!("{note}{}", lines.unwrap_or(end));
     }
     let start = text.get(..text.floor_char_boundary(LIMIT)).unwrap_or("");
     format!("{}\n{note}", start.rsplit_once('\n').map_or(start, |(lines, _)| lines))

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, Tool, Write, event_file, id_number, optional_date, stars, text};
+use super::{Effect, Operation, Tool, Write, due_date, event_file, id_number, optional_date, stars, text};
 use crate::{
     error::{Error, Result},
     format::{
@@ -133,8 +133,10 @@ fn changes(params: &Params, today: Date) -> Result<Vec<(Field, Option<String>)>>
         changes.push((Field::Intensity, Some(stars(intensity)?)));
     }
     changes.extend(params.status.map(|status| (Field::Status, Some(status.as_str().to_owned()))));
-    let due_date = optional_date("due_date", params.due_date.as_deref(), today)?;
-    changes.extend(due_date.map(|due| (Field::DueDate, Some(due.to_string()))));
+    if params.due_date.is_some() {
+        let due = due_date(params.due_date.as_deref(), today)?;
+        changes.push((Field::DueDate, due.map(|due| due.to_string())));
+    }
     for (index, dropped) in params.clear.iter().flatten().enumerate() {
         let field = match dropped {
             Droppable::Intensity => Field::Intensity,
@@ -146,11 +148,14 @@ fn changes(params: &Params, today: Date) -> Result<Vec<(Field, Option<String>)>>
             let found = format!("`{}`, which the same call sets", argument(field));
             return Err(Error::invalid(format!("clear[{index}]"), found, "a field that is not set as well"));
         }
-        changes.push((field, None));
+        if !changes.iter().any(|(set, _)| *set == field) {
+            changes.push((field, None));
+        }
     }
     if changes.is_empty() {
         let expected =
-            "one of `status`, `content`, `intensity`, `user_state`, `follow_up`, `due_date`, `clear`".to_owned();
+            "it, or another change: `content`, `intensity`, `user_state`, `follow_up`, `due_date` or `clear`";
+        let expected = expected.to_owned();
         return Err(Error::MissingArgument { place: "status".to_owned(), expected });
     }
     Ok(changes)

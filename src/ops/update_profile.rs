@@ -11,7 +11,7 @@ use crate::{
         MemoryFile,
         profile::{self, Tier},
         profile_change::{self, Change, Refusal, Terms},
-        text::{enumerate, shorten},
+        text::{enumerate, quote, shorten},
     },
     workspace::Transaction,
 };
@@ -81,6 +81,9 @@ impl Write for UpdateProfile {
 pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, fresh: &mut Vec<String>) -> Result<Reply> {
     let wanted = text("section", &params.section)?;
     let user_said = optional_text("user_said", params.user_said.as_deref())?.is_some();
+    for name in superfluous(&params) {
+        transaction.warn(format!("`{name}` was left out: this action takes none"));
+    }
     let (tier, change) = (params.tier, change(params)?);
     let terms = Terms { tier, user_said, fresh };
 
@@ -90,7 +93,11 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, fresh: &m
         let names: Vec<_> = sections.iter().map(|section| section.name.clone()).collect();
         Error::NotFound {
             what: format!("section `{}`", shorten(&wanted)),
-            expected: format!("one of `{}`", enumerate(&names, "`, `")),
+            expected: if names.is_empty() {
+                "a section, but `user_profile.md` has none: a person has to write its headings".to_owned()
+            } else {
+                format!("one of {}", quote(&names))
+            },
         }
     })?;
     let outcome =
@@ -103,6 +110,17 @@ pub(super) fn apply(params: Params, transaction: &mut Transaction<'_>, fresh: &m
         profile::find(&now, &section.name).into_iter().flat_map(profile::Section::entries).map(|entry| &entry.text);
     fresh.extend(texts.filter(|text| !stood(text)).cloned());
     Ok(Reply { section: section.name.clone(), entries, removed: outcome.removed, written: outcome.written })
+}
+
+/// The arguments that an action does not look at.
+fn superfluous(params: &Params) -> Vec<&'static str> {
+    let given = [("key", &params.key), ("text", &params.text), ("old_text", &params.old_text)];
+    let taken: &[&str] = match params.action {
+        Action::Add | Action::Set => &["key", "text"],
+        Action::Replace => &["text", "old_text"],
+        Action::Remove => &["old_text"],
+    };
+    given.into_iter().filter(|(name, value)| value.is_some() && !taken.contains(name)).map(|(name, _)| name).collect()
 }
 
 fn change(params: Params) -> Result<Change> {
@@ -140,7 +158,7 @@ fn refused(refusal: Refusal, section: &str) -> Error {
             expected: if entries.is_empty() {
                 "an entry, but it has none".to_owned()
             } else {
-                format!("one of `{}`", enumerate(&entries, "`, `"))
+                format!("one of {}", quote(&entries))
             },
         },
         Refusal::Ambiguous(entries) => Error::Ambiguous {

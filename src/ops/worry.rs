@@ -4,14 +4,14 @@ use crate::{
     error::{Error, Result},
     format::{
         id,
-        text::{enumerate, shorten},
+        text::{enumerate, quote, shorten},
         unresolved::{self, Worry},
     },
 };
 
 /// The letter and the number of an id such as `U001`.
 pub(super) fn parse_id(place: &str, raw: &str) -> Result<(char, u64)> {
-    let letter = if raw.trim().starts_with('M') { 'M' } else { 'U' };
+    let letter = if raw.contains(['M', 'm']) { 'M' } else { 'U' };
     match super::id_number(place, letter, raw) {
         Ok(number) => Ok((letter, number)),
         Err(_) => Err(Error::invalid(place, format!("`{}`", shorten(raw)), "an id such as `U001` or `M001`")),
@@ -33,11 +33,8 @@ pub(super) fn active(text: &str, (letter, number): (char, u64)) -> Result<Worry>
     }
     found.pop().ok_or_else(|| {
         let active: Vec<_> = worries.iter().filter(|worry| worry.active).map(Worry::id).collect();
-        let expected = if active.is_empty() {
-            "one, but none is active".to_owned()
-        } else {
-            format!("one of `{}`", enumerate(&active, "`, `"))
-        };
+        let expected =
+            if active.is_empty() { "one, but none is active".to_owned() } else { format!("one of {}", quote(&active)) };
         Error::NotFound { what: what(), expected }
     })
 }

@@ -1,8 +1,8 @@
 //! What can be wrong with a workspace's files themselves, whatever they say.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use super::{CONFLICTS, JOURNAL, LOCK, Workspace, disk, journal::Journal};
+use super::{CONFLICTS, Cancel, JOURNAL, LOCK, Lock, Wait, Workspace, disk, journal::Journal, lease::LEASE};
 use crate::{
     error::Result,
     format::{MemoryFile, document::Document},
@@ -17,7 +17,12 @@ pub struct Ailment {
     pub what: String,
     /// What to do.
     pub remedy: &'static str,
+    /// Whether calls fail until then.
+    pub is_grave: bool,
 }
+
+/// How long a look waits for a change that is under way.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Workspace {
     /// Looks at the files themselves.
@@ -27,65 +32,79 @@ impl Workspace {
     /// `unreadable` if the folder cannot be listed.
     pub fn ailments(&self) -> Result<Vec<Ailment>> {
         let mut ailments = Vec::new();
-        let mut found = |path: PathBuf, what: String, remedy| ailments.push(Ailment { path, what, remedy });
+        let mut add = |path: PathBuf, what: String, remedy, is_grave| {
+            ailments.push(Ailment { path, what, remedy, is_grave });
+        };
         for name in [LOCK, ".distill.lock"] {
             let path = self.root.join(name);
             match path.metadata() {
                 Ok(metadata) if !metadata.is_file() => {
-                    found(path, "is no regular file".to_owned(), "remove it; every program makes it again");
+                    add(path, "is no regular file".to_owned(), "remove it; every program makes it again", true);
                 }
-                Ok(metadata) if metadata.permissions().readonly() => found(
+                Ok(metadata) if metadata.permissions().readonly() => add(
                     path,
                     "cannot be written".to_owned(),
                     "give every program that shares it the right to open it",
+                    false,
                 ),
-                Err(error) if path.is_symlink() => found(
+                Err(error) if path.is_symlink() => add(
                     path,
                     format!("is a link that leads nowhere: {error}"),
                     "remove it; every program makes it again",
+                    true,
                 ),
                 _ => {}
             }
         }
-        for file in MemoryFile::ALL {
-            let document = self
-                .path_of(file.path())
-                .and_then(|path| Ok(disk::read(&path)?.map(|(bytes, _)| Document::new(bytes))));
+        let memory = MemoryFile::ALL.map(|file| (file.path(), "make it a readable file inside the workspace"));
+        let ours = [JOURNAL, CONFLICTS, LEASE].map(|name| (name, "move it away; this program makes its own"));
+        for (name, remedy) in memory.into_iter().chain(ours) {
+            let document =
+                self.path_of(name).and_then(|path| Ok(disk::read(&path)?.map(|(bytes, _)| Document::new(bytes))));
+            let path = self.root.join(name);
             match document {
-                Err(error) => found(
-                    self.root.join(file.path()),
-                    error.to_string(),
-                    "make it a readable file inside the workspace",
-                ),
+                Err(error) => add(path, error.to_string(), remedy, true),
                 Ok(Some(document)) if !document.is_valid_utf8() => {
-                    found(
-                        self.root.join(file.path()),
-                        "holds bytes that are no UTF-8".to_owned(),
-                        "open it in an editor and save it as UTF-8",
-                    );
+                    let what = "holds bytes that are no UTF-8".to_owned();
+                    add(path, what, "open it in an editor and save it as UTF-8", false);
                 }
                 Ok(_) => {}
             }
         }
-        if Journal::glance(&self.root.join(JOURNAL)).is_open {
-            found(
+        if self.has_open_record() {
+            add(
                 self.root.join(JOURNAL),
                 "holds a change that a crash left open".to_owned(),
                 "any call that writes brings it to its end",
+                false,
             );
         }
         for path in self.leftovers() {
-            found(path, "is the copy of a change that was not finished".to_owned(), "`doctor --fix` removes it");
+            let what = "is the copy of a change that was not finished".to_owned();
+            add(path, what, "`doctor --fix` removes it", false);
         }
         let conflicts = self.root.join(CONFLICTS);
         if conflicts.exists() {
-            found(
+            add(
                 conflicts,
                 "keeps changes that could not be placed after a crash".to_owned(),
                 "carry over by hand what is still right, then `doctor --fix` removes it",
+                false,
             );
         }
         Ok(ailments)
+    }
+
+    /// Whether a crash left a change open: not one that another process has in hand.
+    fn has_open_record(&self) -> bool {
+        let journal = self.root.join(JOURNAL);
+        if !Journal::glance(&journal).is_open {
+            return false;
+        }
+        let wait = Wait { limit: PATIENCE, cancel: Cancel::default() };
+        self.path_of(LOCK)
+            .and_then(|lock| Lock::acquire(&lock, &wait))
+            .is_ok_and(|_lock| Journal::glance(&journal).is_open)
     }
 
     /// The changes that a recovery could not place, as they are kept.

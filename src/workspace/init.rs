@@ -33,6 +33,9 @@ const BESIDE: [(&str, &str); 3] = [(LOCK, ""), (".distill.lock", ""), (".mood_st
 /// `invalid_argument` if the folder already holds something of a workspace: nothing is touched.
 /// `io` if the disk refuses.
 pub fn init(folder: &Path) -> Result<()> {
+    if folder.metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+        return Err(Error::invalid(folder.display().to_string(), "a file", "a new or empty folder"));
+    }
     let names = BESIDE.iter().map(|(name, _)| *name).chain([MEMORY, "sessions"]);
     for name in names {
         let path = folder.join(name);

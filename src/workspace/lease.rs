@@ -20,7 +20,7 @@ use crate::{
 };
 
 const DISTILL_LOCK: &str = ".distill.lock";
-const LEASE: &str = ".distill_lease";
+pub(super) const LEASE: &str = ".distill_lease";
 
 /// What a distillation may commit, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -527,14 +527,14 @@ fn lists_and_objects_may_come_as_json_texts() {
 #[test]
 fn many_items_keep_their_order() {
     let workspace = workspace();
-    let events: Vec<_> = (0..120).map(|n| json!({"type": "用户Todo", "content": format!("第{n}件")})).collect();
-    let worries: Vec<_> = (0..120).map(|n| json!({"text": format!("第{n}桩心事")})).collect();
+    let events: Vec<_> = (0..100).map(|n| json!({"type": "用户Todo", "content": format!("第{n}件")})).collect();
+    let worries: Vec<_> = (0..100).map(|n| json!({"text": format!("第{n}桩心事")})).collect();
     let mut server = Server::start(&workspace);
     let result = server.call("record_conversation", json!({"events": events, "unresolved": worries})).unwrap();
-    let ids = |letter: char, from: usize| (from..from + 120).map(|n| format!("{letter}{n:03}")).collect::<Vec<_>>();
+    let ids = |letter: char, from: usize| (from..from + 100).map(|n| format!("{letter}{n:03}")).collect::<Vec<_>>();
     assert_eq!((&result["events"], &result["unresolved"]), (&json!(ids('E', 3)), &json!(ids('U', 3))));
     let text = workspace.events();
-    let places: Vec<_> = (0..120).map(|n| text.find(&format!("**内容**：第{n}件\n")).unwrap()).collect();
+    let places: Vec<_> = (0..100).map(|n| text.find(&format!("**内容**：第{n}件\n")).unwrap()).collect();
     assert!(places.is_sorted());
 }
 

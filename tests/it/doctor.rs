@@ -1,6 +1,6 @@
 //! `status` and `doctor`: every kind of finding, a look that changes nothing, and repairs that are safe.
 
-use crate::support::{Outcome, OutsideLock, Server, Workspace, index_with};
+use crate::support::{Outcome, OutsideLock, Server, Workspace, index_with, missing};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -34,6 +34,15 @@ fn says(workspace: &Workspace, arguments: &[&str]) -> String {
     outcome.stdout
 }
 
+/// What a person sees of a workspace in which calls fail.
+fn warns(workspace: &Workspace) -> String {
+    let outcome = workspace.run(&["doctor"]);
+    assert_eq!(outcome.status, Some(4), "{outcome:?}");
+    let lines: Vec<_> = outcome.stdout.lines().collect();
+    assert!(lines.iter().all(|line| lines.iter().filter(|other| other == &line).count() == 1), "{lines:?}");
+    outcome.stdout
+}
+
 /// Every file of the workspace, hidden ones too, but the journal, which any writer uses.
 fn everything(workspace: &Workspace) -> BTreeMap<String, String> {
     let mut all = workspace.tree();
@@ -51,9 +60,15 @@ fn everything(workspace: &Workspace) -> BTreeMap<String, String> {
 
 /// `doctor` must name `place` and every word of `told` in one line, with and without `--dry-run`, and change nothing.
 fn finds(workspace: &Workspace, place: &str, told: &[&str]) {
+    finds_and_exits(0, workspace, place, told);
+}
+
+fn finds_and_exits(status: i32, workspace: &Workspace, place: &str, told: &[&str]) {
     let before = everything(workspace);
     for arguments in [&["doctor"][..], &["doctor", "--dry-run"], &["doctor", "--fix", "--dry-run"]] {
-        let text = says(workspace, arguments);
+        let outcome = workspace.run(arguments);
+        assert_eq!(outcome.status, Some(status), "{arguments:?}: {outcome:?}");
+        let text = outcome.stdout;
         let is_it = |line: &&str| line.contains(place) && told.iter().all(|word| line.contains(word));
         assert!(text.lines().find(is_it).is_some(), "{arguments:?} does not say {place} {told:?}:\n{text}");
         assert_eq!(everything(workspace), before, "{arguments:?} changed something");
@@ -194,6 +209,32 @@ fn a_change_that_a_crash_left_open_is_found_and_brought_to_its_end() {
 }
 
 #[test]
+fn a_change_that_is_under_way_is_no_crash() {
+    if !cfg!(debug_assertions) || missing(&["bash", "flock"]) {
+        return;
+    }
+    let workspace = healthy();
+    let mut command = workspace.command();
+    let arguments = json!({"type": "用户Todo", "content": "买伞", "date": "2026-04-13"}).to_string();
+    command.args(["call", "append_event", &arguments]).env("COMPANION_MEMORY_FAULT", "stop:5");
+    assert_eq!(Outcome::of(command, None).status, None, "the call was not stopped");
+    let lock = OutsideLock::hold(&workspace);
+    assert_eq!(says(&workspace, &["doctor"]), "nothing is wrong or odd\n");
+    drop(lock);
+    finds(&workspace, ".memory_journal", &["crash"]);
+}
+
+#[test]
+fn a_profile_that_can_keep_nothing_is_found() {
+    finds(&healthy().file("memory/user_profile.md", ""), "memory/user_profile.md", &["no sections", "## "]);
+    let refusal = healthy()
+        .file("memory/user_profile.md", "")
+        .refused("update_profile", json!({"action": "add", "section": "喜欢", "text": "茶"}));
+    assert_eq!(refusal.code, "not_found");
+    assert!(refusal.message.contains("a person has to write its headings"), "{refusal:?}");
+}
+
+#[test]
 fn files_that_cannot_be_used_are_found() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("persona.md"), "# 别人的\n").unwrap();
@@ -204,13 +245,19 @@ fn files_that_cannot_be_used_are_found() {
         workspace
     };
     let target = outside.path().join("persona.md");
-    finds(&replace("memory/persona.md", &|p| symlink(&target, p).unwrap()), "persona.md", &["out of the workspace"]);
-    finds(&replace("memory/persona.md", &|p| fs::create_dir(p).unwrap()), "persona.md", &[]);
-    finds(&replace("memory/persona.md", &|p| symlink("persona.md", p).unwrap()), "persona.md", &[]);
+    let outwards = replace("memory/persona.md", &|p| symlink(&target, p).unwrap());
+    finds_and_exits(4, &outwards, "persona.md", &["out of the workspace"]);
+    finds_and_exits(4, &replace("memory/persona.md", &|p| fs::create_dir(p).unwrap()), "persona.md", &[]);
+    finds_and_exits(4, &replace("memory/persona.md", &|p| symlink("persona.md", p).unwrap()), "persona.md", &[]);
+    for ours in [".memory_journal", ".distill_lease"] {
+        let workspace = healthy();
+        fs::create_dir(workspace.path(ours)).unwrap();
+        finds_and_exits(4, &workspace, ours, &[]);
+    }
     finds(&replace("memory/persona.md", &|p| fs::write(p, b"# \xff\n").unwrap()), "persona.md", &["UTF-8"]);
     for lock in [".memory.lock", ".distill.lock"] {
-        finds(&replace(lock, &|p| fs::create_dir(p).unwrap()), lock, &[]);
-        finds(&replace(lock, &|p| symlink("/no/such/folder/lock", p).unwrap()), lock, &[]);
+        finds_and_exits(4, &replace(lock, &|p| fs::create_dir(p).unwrap()), lock, &[]);
+        finds_and_exits(4, &replace(lock, &|p| symlink("/no/such/folder/lock", p).unwrap()), lock, &[]);
         finds(
             &replace(lock, &|p| {
                 fs::write(p, "").unwrap();
@@ -321,8 +368,8 @@ fn results_warn_of_kept_conflicts_until_they_are_cleared() {
 fn a_damaged_workspace_is_not_repaired() {
     let workspace = healthy().file("memory/events.md", "");
     let before = everything(&workspace);
-    let text = says(&workspace, &["doctor"]);
-    assert!(text.lines().any(|l| l.contains("memory/events.md") && l.contains("MEMORY.md")), "{text}");
+    let text = warns(&workspace);
+    assert!(text.lines().all(|l| l.contains("memory/events.md") && l.contains("MEMORY.md")), "{text}");
     let outcome = workspace.run(&["doctor", "--fix"]);
     let text = format!("{}{}", outcome.stdout, outcome.stderr);
     assert!(text.contains("events.md"), "{text}");

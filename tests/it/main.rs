@@ -36,6 +36,7 @@ mod foreign_hands;
 mod forging;
 mod golden;
 mod killer;
+mod leniency;
 mod lock;
 mod looking;
 mod mishaps;
