@@ -35,13 +35,14 @@ pub(super) fn run(context: &Context, fix: bool, dry_run: bool) -> Result<u8, Fai
         show(&proposed)?;
     }
     if fix && !dry_run {
-        if let Some(conflicts) = workspace.conflicts()? {
+        let wait = Wait { limit: LOCK_WAIT, cancel: Cancel::default() };
+        workspace.change(&context.clock, &wait, doctor::repair)?.settling.settle()?;
+        // Among them what the repair itself could not place of a crash.
+        let conflicts = workspace.conflicts()?;
+        if let Some(conflicts) = &conflicts {
             writeln!(io::stdout(), "\nthese changes are no longer kept:\n{conflicts}")?;
         }
-        let wait = Wait { limit: LOCK_WAIT, cancel: Cancel::default() };
-        let committed = workspace.change(&context.clock, &wait, doctor::repair)?;
-        workspace.clear_leftovers()?;
-        committed.settling.settle()?;
+        workspace.clear_leftovers(&context.clock, &wait, conflicts.as_deref())?;
         writeln!(io::stdout(), "\nwhat could be repaired is; what is left:")?;
         health = report(&workspace, context)?;
     }

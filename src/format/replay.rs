@@ -45,6 +45,16 @@ pub fn replay(file: MemoryFile, document: &mut Document, hunk: &Hunk) -> Outcome
     }
 }
 
+/// Whether a document shows any of these changes.
+#[must_use]
+pub fn shows_any(file: MemoryFile, document: &Document, hunks: &[Hunk]) -> bool {
+    hunks.iter().any(|hunk| {
+        let is_derived = hunk.anchor == Anchor::OpenItems;
+        let is_visible = !hunk.new.trim().is_empty() || !hunk.old.trim().is_empty();
+        !is_derived && is_visible && replay(file, &mut document.clone(), hunk) == Outcome::Present
+    })
+}
+
 fn new_event(document: &mut Document, number: u64, block: &str) -> Outcome {
     let ours = events::parse(block);
     let standing = events::parse(document.text());

@@ -40,32 +40,51 @@ pub(super) fn create(path: &Path, bytes: &[u8], sync_first: bool) -> Result<Opti
     let copy = disk::copy_of(path);
     let (file, _) = disk::write_copy(&copy, bytes, path)?;
     if sync_first {
-        disk::sync(&file, &copy)?;
+        disk::sync_copy(&file, &copy)?;
     }
     if disk::rename_new(&copy, path)? {
         return Ok(Some(Applied { path: path.to_owned(), file, backup: None }));
     }
-    disk::remove(&copy)?;
-    Ok(None)
+    give_up(&copy)
 }
 
 /// Replaces a file by a copy, which is synced first if asked for. A file that cannot be replaced,
 /// because it is mounted by itself or belongs to somebody else, is written over where it stands,
 /// with the synced copy beside it as a backup.
-pub(super) fn replace(path: &Path, bytes: &[u8], sync_first: bool) -> Result<Applied> {
+///
+/// A sync takes long enough for another program to save the file: `None` if it no longer `stands` as
+/// it did.
+pub(super) fn replace(
+    path: &Path,
+    bytes: &[u8],
+    sync_first: bool,
+    stands: impl Fn() -> Result<bool>,
+) -> Result<Option<Applied>> {
     let copy = disk::copy_of(path);
     let (file, keeps_owner) = disk::write_copy(&copy, bytes, path)?;
     if sync_first {
-        disk::sync(&file, &copy)?;
+        disk::sync_copy(&file, &copy)?;
+        if !stands()? {
+            return give_up(&copy);
+        }
     }
     if keeps_owner && disk::rename(&copy, path)? {
-        return Ok(Applied { path: path.to_owned(), file, backup: None });
+        return Ok(Some(Applied { path: path.to_owned(), file, backup: None }));
     }
     if !sync_first {
-        disk::sync(&file, &copy)?;
+        disk::sync_copy(&file, &copy)?;
     }
     disk::sync_folder_of(&copy)?;
-    write_over(path, bytes)
+    if !stands()? {
+        return give_up(&copy);
+    }
+    write_over(path, bytes).map(Some)
+}
+
+fn give_up(copy: &Path) -> Result<Option<Applied>> {
+    disk::remove(copy)?;
+    disk::sync_folder_of(copy)?;
+    Ok(None)
 }
 
 /// Writes over a file where it stands. Its synced copy stands beside it.
@@ -87,7 +106,8 @@ pub(super) fn settle(applied: &[Applied], journal: &mut Journal) -> Result<()> {
     settled
 }
 
-fn sync_all(applied: &[Applied]) -> Result<()> {
+/// Makes all that was applied safe.
+pub(super) fn sync_all(applied: &[Applied]) -> Result<()> {
     applied.iter().try_for_each(Applied::sync)?;
     // A backup has served once its file is safe, and goes while the record still knows of it.
     applied.iter().filter_map(|applied| applied.backup.as_deref()).try_for_each(disk::remove)?;

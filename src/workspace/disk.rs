@@ -22,6 +22,8 @@ pub(super) fn failed<'p>(doing: &'static str, path: &'p Path) -> impl FnOnce(io:
 
 /// The longest tick of the clock that a file's times are taken from.
 const TICK: Duration = Duration::from_millis(20);
+/// The same, where file times have whole seconds.
+const COARSE_TICK: Duration = Duration::from_secs(2);
 /// The largest file that is read, in bytes; a memory is far smaller.
 const FILE_LIMIT: u64 = 256 * 1024 * 1024;
 
@@ -49,12 +51,13 @@ impl Stamp {
 
 impl Stamp {
     /// Whether the file was changed so shortly ago that the next change may leave the same times: the
-    /// clock of the times ticks every 10 ms at the slowest.
+    /// clock of the times ticks every 10 ms at the slowest, and every 2 s where times have no fractions.
     pub(super) fn is_fresh(&self) -> bool {
         let (seconds, nanoseconds) = self.changed.max(self.modified);
         let (Ok(seconds), Ok(nanoseconds)) = (u64::try_from(seconds), u32::try_from(nanoseconds)) else { return true };
         let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds);
-        changed.elapsed().is_ok_and(|age| age <= TICK) || changed > SystemTime::now()
+        let tick = if nanoseconds == 0 { COARSE_TICK } else { TICK };
+        changed.elapsed().is_ok_and(|age| age <= tick) || changed > SystemTime::now()
     }
 }
 
@@ -241,6 +244,11 @@ pub(super) fn truncate(file: &File, path: &Path, len: u64) -> Result<()> {
 /// Makes a file's content safe against a power cut.
 pub(super) fn sync(file: &File, path: &Path) -> Result<()> {
     faults::make(Step::Sync { path }, |_| file.sync_data()).map_err(failed("sync", path))
+}
+
+/// Makes a new file safe, its mode and owner as well as its content.
+pub(super) fn sync_copy(file: &File, path: &Path) -> Result<()> {
+    faults::make(Step::Sync { path }, |_| file.sync_all()).map_err(failed("sync", path))
 }
 
 /// Makes the content of a file safe that is not open, if it is there.

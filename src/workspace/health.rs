@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{CONFLICTS, Cancel, JOURNAL, LOCK, Lock, Wait, Workspace, disk, journal::Journal, lease::LEASE};
 use crate::{
+    clock::Clock,
     error::Result,
     format::{MemoryFile, document::Document},
 };
@@ -117,16 +118,19 @@ impl Workspace {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Removes leftovers and the kept conflicts.
+    /// Removes leftovers, and the kept conflicts unless there are others than were `shown`.
     ///
     /// # Errors
     ///
-    /// `io` if the disk refuses.
-    pub fn clear_leftovers(&self) -> Result<()> {
+    /// `lock_timeout`; `io` if the disk refuses.
+    pub fn clear_leftovers(&self, clock: &Clock, wait: &Wait, shown: Option<&str>) -> Result<()> {
+        let _lock = Lock::acquire(&self.path_of(LOCK)?, wait)?;
+        // A copy beside a file is its backup for as long as a record is open.
+        self.recovered_journal(&clock.now())?;
         for path in self.leftovers() {
             disk::remove(&path)?;
         }
-        disk::remove(&self.path_of(CONFLICTS)?)
+        if self.conflicts()?.as_deref() == shown { disk::remove(&self.path_of(CONFLICTS)?) } else { Ok(()) }
     }
 
     /// The copies that stand beside our own files; nobody else's.

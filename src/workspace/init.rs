@@ -5,8 +5,9 @@
 use std::{fs, path::Path};
 
 use super::{
-    LOCK, MEMORY,
+    CONFLICTS, JOURNAL, LOCK, MEMORY,
     disk::{self, failed},
+    lease::LEASE,
 };
 use crate::error::{Error, Result};
 
@@ -26,6 +27,10 @@ const TEMPLATES: [(&str, &str); 10] = [
 /// The files beside `memory/`.
 const BESIDE: [(&str, &str); 3] = [(LOCK, ""), (".distill.lock", ""), (".mood_state_aux", "")];
 
+const SESSIONS: &str = "sessions";
+/// The name of `memory` until it is whole.
+const UNFINISHED: &str = ".memory.init";
+
 /// Makes a workspace in a folder, which is made if it is not there.
 ///
 /// # Errors
@@ -36,31 +41,41 @@ pub fn init(folder: &Path) -> Result<()> {
     if folder.metadata().is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(Error::invalid(folder.display().to_string(), "a file", "a new or empty folder"));
     }
-    let names = BESIDE.iter().map(|(name, _)| *name).chain([MEMORY, "sessions"]);
-    for name in names {
+    let unfinished = folder.join(UNFINISHED);
+    // What an `init` that was stopped has made may be made again.
+    let was_stopped = unfinished.is_dir() && !folder.join(MEMORY).exists();
+    let made = BESIDE.iter().map(|(name, _)| *name).chain([SESSIONS]).filter(|_| !was_stopped);
+    for name in [MEMORY, JOURNAL, CONFLICTS, LEASE].into_iter().chain(made) {
         let path = folder.join(name);
         if path.symlink_metadata().is_ok() {
             let found = format!("a folder that already has `{name}`");
             return Err(Error::invalid(folder.display().to_string(), found, "a new or empty folder"));
         }
     }
+    let folder = &std::path::absolute(folder).map_err(failed("find", folder))?;
+    let new_folders: Vec<_> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
+    if was_stopped {
+        fs::remove_dir_all(&unfinished).map_err(failed("remove", &unfinished))?;
+    }
     // `memory` appears last and whole: until then there is no workspace.
-    let unfinished = folder.join(".memory.init");
     make_folder(&unfinished)?;
     for (name, text) in TEMPLATES {
         write(&unfinished.join(name), text)?;
     }
-    make_folder(&folder.join("sessions"))?;
+    if !folder.join(SESSIONS).is_dir() {
+        make_folder(&folder.join(SESSIONS))?;
+    }
     for (name, text) in BESIDE {
         write(&folder.join(name), text)?;
     }
     let memory = folder.join(MEMORY);
     disk::sync_folder_of(&unfinished.join(MEMORY))?;
     fs::rename(&unfinished, &memory).map_err(failed("create", &memory))?;
-    // What the first call builds on is safe: its name, and that of the folder.
+    // What the first call builds on is safe: its name, and those of the folders above it.
     disk::sync_folder_of(&memory)?;
-    disk::sync_folder_of(folder)
+    disk::sync_folder_of(folder)?;
+    new_folders.into_iter().try_for_each(disk::sync_folder_of)
 }
 
 fn make_folder(path: &Path) -> Result<()> {

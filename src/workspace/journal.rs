@@ -123,6 +123,7 @@ impl Journal {
         let header = Header::parse(&bytes);
         let serial = header.as_ref().map_or(0, |header| header.glance.serial);
         let is_named = header.as_ref().is_some_and(|header| header.is_done);
+        let is_open = header.as_ref().is_some_and(|header| header.glance.is_open);
         let record = header.filter(|header| header.glance.is_open).and_then(|header| {
             let body = bytes.get(HEADER_LEN..HEADER_LEN.checked_add(header.len)?)?;
             let is_whole = checksum(header.glance.serial, body) == header.checksum;
@@ -131,7 +132,13 @@ impl Journal {
         });
         // Absent where there is no /proc; then every record counts as one of another boot.
         let boot = disk::boot_id();
-        Ok((Self { path, serial, is_named, file: None, boot }, record))
+        let is_torn = is_open && record.is_none();
+        let mut journal = Self { path, serial, is_named, file: None, boot };
+        if is_torn {
+            // It was never committed. If it cannot be said, every reader finds out anew.
+            let _ = journal.end(End::Void);
+        }
+        Ok((journal, record))
     }
 
     /// What stands in the header now.

@@ -237,7 +237,7 @@ impl Workspace {
                 let _ = writeln!(kept, "found: {}\n{entry}", now.instant());
             }
         }
-        apply::replace(&path, kept.as_bytes(), true)?;
-        disk::sync_folder_of(&path)
+        let applied = apply::replace(&path, kept.as_bytes(), true, || Ok(true))?;
+        apply::sync_all(applied.as_slice())
     }
 }

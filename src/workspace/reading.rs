@@ -94,7 +94,8 @@ impl Workspace {
             let mut reading = Reading { files: Files::new(self), now: clock.now(), warnings: mem::take(&mut warnings) };
             let value = look(&mut reading)?;
             let is_one_moment = lock.is_some() || (!glance.is_open && Journal::glance(&journal) == glance);
-            if is_one_moment || attempt == ATTEMPTS {
+            let was_waited_for = glance.is_open && lock.is_none();
+            if is_one_moment || was_waited_for || attempt == ATTEMPTS {
                 return Ok((value, reading.warnings));
             }
         }

@@ -16,7 +16,7 @@ use crate::{
         MemoryFile,
         document::{self, Document, Hunk},
         events, index,
-        replay::{Outcome, replay},
+        replay::{Outcome, replay, shows_any},
     },
 };
 
@@ -87,14 +87,19 @@ pub(super) fn recover(
                     Some(text) => text,
                     None => workspace.text_of(MemoryFile::Events)?,
                 };
-                index::refresh(&mut document, &events::parse(&text), now.date());
+                let mut refreshed = document.clone();
+                index::refresh(&mut refreshed, &events::parse(&text), now.date());
+                // Bytes that are no text stay; the next call that would change them is refused.
+                if !refreshed.touched_invalid_utf8() {
+                    document = refreshed;
+                }
             }
             _ => {}
         }
         // Always a synced copy: after a failed sync the pages of the file itself prove nothing.
         let done = match found.bytes {
             Some(_) if found.was_written_over() => Some(apply::write_over(&found.path, document.bytes())?),
-            Some(_) => Some(apply::replace(&found.path, document.bytes(), true)?),
+            Some(_) => apply::replace(&found.path, document.bytes(), true, || found.stands())?,
             // What was gone when it was looked at, and is back, is not overwritten.
             None => apply::create(&found.path, document.bytes(), true)?,
         };
@@ -111,15 +116,16 @@ impl Found<'_> {
         self.has_backup && matches!(self.standing, Standing::After | Standing::Torn(_))
     }
 
+    /// Whether the file is still as it was found.
+    fn stands(&self) -> Result<bool> {
+        Ok(disk::read(&self.path)?.map(|(bytes, _)| bytes) == self.bytes)
+    }
+
     fn shows_ours(&self) -> bool {
         match &self.standing {
             Standing::After | Standing::Torn(_) | Standing::Foreign { was_torn: true, .. } => true,
             Standing::Before => false,
-            Standing::Foreign { document, .. } => self.change.hunks.iter().any(|hunk| {
-                let is_derived = hunk.anchor == document::Anchor::OpenItems;
-                let is_visible = !is_derived && !hunk.new.trim().is_empty();
-                is_visible && replay(self.change.file, &mut document.clone(), hunk) == Outcome::Present
-            }),
+            Standing::Foreign { document, .. } => shows_any(self.change.file, document, &self.change.hunks),
         }
     }
 
@@ -160,19 +166,24 @@ fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<&[u8]>, is
     if change.appends {
         return classify_append(change, bytes);
     }
+    // Another program may have added lines since.
+    let split = |len: usize| bytes.split_at(len.min(bytes.len()));
     // Written over in place: the backup says what it was to become.
-    if let Some(whole) = backup
-        && is_mixture(bytes, whole, &document::revert(whole, &change.hunks).unwrap_or_default())
-    {
-        return Standing::Torn(whole.to_owned());
+    if let Some(whole) = backup {
+        let old = document::revert(whole, &change.hunks).unwrap_or_default();
+        let (torn, rest) = split(whole.len().max(old.len()));
+        if is_mixture(torn, whole, &old) && (rest.is_empty() || ![whole, &old].contains(&torn)) {
+            return Standing::Torn([whole, rest].concat());
+        }
     }
     // Replaced: a rename is all or nothing while the system runs, but pages that never reached the disk
     // are missing after a power cut, and NULs after a disk has failed.
-    if let Some(text) = &change.text
-        && (!is_same_boot || bytes.contains(&0))
-        && is_part(bytes, text.as_bytes())
-    {
-        return Standing::Torn(text.clone().into_bytes());
+    if let Some(text) = change.text.as_deref().map(str::as_bytes) {
+        let (torn, rest) = split(text.len());
+        let is_explained = torn.contains(&0) || (!is_same_boot && rest.is_empty());
+        if is_explained && is_part(torn, text) {
+            return Standing::Torn([text, rest].concat());
+        }
     }
     foreign(bytes.to_vec())
 }
@@ -189,15 +200,18 @@ fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
         return foreign(bytes.to_vec());
     }
     let ours: Vec<u8> = change.hunks.iter().flat_map(|hunk| hunk.new.bytes()).collect();
-    let torn_len = tail.iter().zip(&ours).take_while(|(found, ours)| found == ours || **found == 0).count();
-    let (torn, rest) = tail.split_at(torn_len);
-    let is_whole = torn == ours.as_slice();
-    // What another program adds begins on a new line, with a heading or a blank line.
-    let is_cut_clean =
-        rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n");
-    if torn.is_empty() || is_whole || !is_cut_clean {
+    if tail.starts_with(&ours) {
         return foreign(bytes.to_vec());
     }
+    let alike = tail.iter().zip(&ours).take_while(|(found, ours)| found == ours || **found == 0).count();
+    // What another program adds begins on a new line, with a heading or a blank line. It may begin as
+    // ours would have gone on.
+    let begins_anew = |rest: &&[u8]| {
+        rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n")
+    };
+    let Some(rest) = (1..=alike).rev().filter_map(|torn| tail.get(torn..)).find(begins_anew) else {
+        return foreign(bytes.to_vec());
+    };
     if rest.is_empty() {
         return Standing::Torn([head, &ours].concat());
     }

@@ -7,6 +7,7 @@ use std::{
     cell::Cell,
     collections::{BTreeMap, btree_map::Entry},
     fs::File,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -22,6 +23,7 @@ use crate::{
     format::{
         MemoryFile,
         document::{self, Document},
+        replay,
     },
 };
 
@@ -312,7 +314,9 @@ impl<'t> Plan<'t> {
                 let file = file.try_clone().map_err(disk::failed("open", self.path))?;
                 apply::append(self.path, file, added).map(Some)
             }
-            (None, Some(_)) => apply::replace(self.path, self.after(), sync_first).map(Some),
+            (None, Some(_)) => {
+                apply::replace(self.path, self.after(), sync_first, || Ok(!self.opened.is_overtaken()?))
+            }
         }
     }
 
@@ -324,29 +328,40 @@ impl<'t> Plan<'t> {
     /// Makes the file again what it was, whether the change has reached it or not, and makes that
     /// safe. What another program put there stays.
     fn take_back(&self) -> Result<()> {
-        let copy = disk::copy_of(self.path);
-        let backup = disk::read(&copy).ok().flatten();
-        let is_written_over = backup.is_some_and(|(backup, _)| backup == self.after());
         let standing = disk::read(self.path)?.map(|(bytes, _)| bytes);
-        let is_ours = |bytes: &[u8]| match &self.before {
-            None => is_part(bytes, self.after()),
-            Some(before) if self.append_to.is_some() => bytes.len() > before.len() && is_part(bytes, self.after()),
-            Some(before) if is_written_over => is_mixture(bytes, self.after(), before) && bytes != &**before,
-            Some(_) => bytes == self.after(),
-        };
-        if !self.missed() && standing.as_deref().is_some_and(is_ours) {
-            match (&self.before, &self.append_to) {
-                (None, _) => disk::remove(self.path)?,
-                (Some(before), Some(file)) => {
-                    disk::truncate(file, self.path, before.len() as u64)?;
-                    disk::sync(file, self.path)?;
-                }
-                // As it was applied: if this stops half-way, the file is still whole, or its backup is.
-                (Some(before), None) if is_written_over => apply::write_over(self.path, before)?.sync()?,
-                (Some(before), None) => apply::replace(self.path, before, true)?.sync()?,
-            }
+        if self.missed() || standing.as_deref() == self.before.as_deref() {
+            return self.tidy();
         }
-        disk::remove(&copy)?;
+        let Some(standing) = standing else { return self.tidy() };
+        let backup = disk::read(&disk::copy_of(self.path)).ok().flatten();
+        let is_written_over = backup.is_some_and(|(backup, _)| backup == self.after());
+        match (&self.before, &self.append_to) {
+            (None, _) if is_part(&standing, self.after()) => disk::remove(self.path)?,
+            (Some(before), Some(file)) if standing.len() > before.len() && is_part(&standing, self.after()) => {
+                disk::truncate(file, self.path, before.len() as u64)?;
+                disk::sync(file, self.path)?;
+            }
+            // As it was applied: if this stops half-way, the file is still whole, or its backup is.
+            (Some(before), None) if is_written_over && is_mixture(&standing, self.after(), before) => {
+                apply::write_over(self.path, before)?.sync()?;
+            }
+            (Some(before), None) if standing == self.after() => {
+                let stands = || Ok(disk::read(self.path)?.is_some_and(|(bytes, _)| bytes == standing));
+                apply::replace(self.path, before, true, stands)?.map_or(Ok(()), |applied| applied.sync())?;
+            }
+            _ if replay::shows_any(self.file, &Document::new(standing), self.document.hunks()) => {
+                // The record stays open: the next call brings the change forward, once.
+                let source = io::Error::other("another program wrote behind it");
+                return Err(Error::Io { path: self.path.to_owned(), doing: "take back the change of", source });
+            }
+            _ => {}
+        }
+        self.tidy()
+    }
+
+    /// Removes the copy beside the file.
+    fn tidy(&self) -> Result<()> {
+        disk::remove(&disk::copy_of(self.path))?;
         disk::sync_folder_of(self.path)
     }
 }
