@@ -29,6 +29,39 @@ fn append_in(folder: &Path, configure: impl Fn(&mut Command)) -> Outcome {
     Outcome::of(command, None)
 }
 
+// init
+
+#[test]
+fn an_init_that_was_stopped_can_be_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("a/b");
+    fs::create_dir_all(dir.join(".memory.init")).unwrap();
+    fs::create_dir_all(dir.join("sessions")).unwrap();
+    fs::write(dir.join(".memory.init/events.md"), "# 事").unwrap();
+    fs::write(dir.join(".memory.lock"), "").unwrap();
+    for status in [Some(0), Some(1)] {
+        let mut command = program();
+        command.arg("init").arg(&dir);
+        assert_eq!(Outcome::of(command, None).status, status);
+    }
+    assert!(!dir.join(".memory.init").exists());
+    assert_eq!(append_in(&dir, |_| ()).status, Some(0));
+}
+
+#[test]
+fn what_another_workspace_left_open_does_not_come_into_a_new_one() {
+    for name in [".memory_journal", ".memory_conflicts", ".distill_lease", ".memory.lock", "memory", "sessions"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(name), "").unwrap();
+        let mut command = program();
+        command.arg("init").arg(folder.path());
+        let outcome = Outcome::of(command, None);
+        assert_eq!(outcome.status, Some(1), "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains(name), "{outcome:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{name}");
+    }
+}
+
 // Exit codes
 
 #[test]

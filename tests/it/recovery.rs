@@ -2,12 +2,17 @@
 //! in where what it belongs to still stands; everything else stays as that hand left it.
 
 use crate::{
-    attack::{Call, NEXT_BOOT, laid_out, look, run},
+    attack::{Call, FIRST_BOOT, NEXT_BOOT, files_of, laid_out, look, next_worry, only_memory, run},
     disk_model::Step,
     starts::{Files, STARTS},
-    support::Workspace,
+    support::{Outcome, Workspace, bash, missing},
 };
 use serde_json::{Value, json};
+use std::{
+    fs,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
 
 const EVENTS: &str = "memory/events.md";
 const UNRESOLVED: &str = "memory/unresolved.md";
@@ -23,31 +28,35 @@ fn edited(files: &mut Files, file: &str, old: &str, new: &str) {
     files.insert(file.to_owned(), text.into_bytes());
 }
 
-/// A workspace in which a call's record is safe and nothing more, then edited by another hand and brought forward.
+/// A workspace that was stopped so, edited by another hand, and brought forward.
 struct Recovered {
     workspace: Workspace,
     edited: Files,
     warnings: String,
 }
 
+/// A workspace in which a call's record is safe and nothing more.
+fn stopped(start: &Files, tool: &'static str, arguments: Value) -> Workspace {
+    let call = Call { tool, arguments };
+    let steps = run(&laid_out(start), &call).traced().undisturbed().steps;
+    let is_applied = |step: &Step| match step {
+        Step::Create { path } | Step::Write { path, .. } | Step::Rename { to: path, .. } => path != ".memory_journal",
+        _ => false,
+    };
+    let first = steps.iter().position(is_applied).unwrap() + 1;
+    let workspace = laid_out(start);
+    let stopped = run(&workspace, &call).with_fault(format!("stop:{first}")).now();
+    assert_eq!(stopped.status, None, "{call:?} was not stopped");
+    assert_eq!(only_memory(files_of(workspace.root())), only_memory(start.clone()), "{call:?} changed a file");
+    workspace
+}
+
 impl Recovered {
     fn of(tool: &'static str, arguments: Value, edits: &[(&str, &str, &str)]) -> Self {
         let start = &STARTS["lived_in"];
-        let call = Call { tool, arguments };
-        let steps = run(&laid_out(start), &call).traced().undisturbed().steps;
-        let is_applied = |step: &Step| match step {
-            Step::Create { path } | Step::Write { path, .. } | Step::Rename { to: path, .. } => {
-                path != ".memory_journal"
-            }
-            _ => false,
-        };
-        let first = steps.iter().position(is_applied).unwrap() + 1;
-        let workspace = laid_out(start);
-        let stopped = run(&workspace, &call).with_fault(format!("stop:{first}")).now();
-        assert_eq!(stopped.status, None, "{call:?} was not stopped");
+        let workspace = stopped(start, tool, arguments);
         let mut files = start.clone();
         for (file, old, new) in edits {
-            assert_eq!(workspace.bytes(file), start[*file], "{file} was changed before step {first}");
             edited(&mut files, file, old, new);
             workspace.write(file, &files[*file]);
         }
@@ -303,4 +312,196 @@ fn a_line_is_changed_wherever_it_stands_unless_another_hand_changed_it() {
     let recovered = Recovered::of("update_profile", setting, &[(PROFILE, "- **城市**：\n", "- **城市**：上海\n")]);
     recovered.has(PROFILE, &[]);
     recovered.keeps(PROFILE, "- **城市**：杭州");
+}
+
+#[test]
+fn a_bare_bullet_is_filled_and_no_other() {
+    let adding = json!({"action": "add", "section": "正在经历的重要事情", "text": "换工作"});
+    let bare = "## 正在经历的重要事情\n\n- \n";
+    let recovered = Recovered::of("update_profile", adding, &[(PROFILE, bare, &bare.replace("- \n", "- 搬家\n- \n"))]);
+    recovered.has(PROFILE, &[("- 搬家\n- \n", "- 搬家\n- 换工作\n")]);
+    recovered.has_no_conflict();
+}
+
+// What is torn, and another program's lines behind it
+
+const THEIRS: &str = "\n### [E009] 2026-04-12 · 重要事件\n**类型**：重要事件\n**内容**：外面写的\n**状态**：已关闭\n";
+
+#[test]
+fn a_torn_event_with_another_programs_event_behind_it_is_whole_in_the_end() {
+    let start = &STARTS["lived_in"];
+    let ours = format!("\n### [E004] 2026-04-13 · 用户Todo\n{ADDED}");
+    let before = String::from_utf8(start[EVENTS].clone()).unwrap();
+    // With all but its newline it is whole: theirs ends it.
+    for torn in 1..ours.len() - 1 {
+        let nulls = vec![0; ours.len() - torn];
+        for tail in [&[][..], &nulls] {
+            // Twice in three cases one boot does for both.
+            for boot in
+                if torn % 3 == 0 { vec![FIRST_BOOT, NEXT_BOOT] } else { vec![[FIRST_BOOT, NEXT_BOOT][torn % 2]] }
+            {
+                let workspace = stopped(start, "append_event", adding());
+                let bytes = [before.as_bytes(), &ours.as_bytes()[..torn], tail, THEIRS.as_bytes()].concat();
+                workspace.write(EVENTS, &bytes);
+                run(&workspace, &next_worry()).in_boot(boot).undisturbed();
+                let events = workspace.events();
+                let context = format!("{torn} bytes and {} NULs in boot {boot}: {events}", tail.len());
+                assert!(events.starts_with(&before) && !events.contains('\0'), "{context}");
+                assert_eq!(events.matches(THEIRS).count(), 1, "{context}");
+                let rest = events[before.len()..].replacen(THEIRS, "", 1);
+                let (heading, body) = rest.trim_start().split_once('\n').unwrap();
+                assert_eq!((heading, body), ("### [E004] 2026-04-13 · 用户Todo", ADDED), "{context}");
+                assert!(workspace.index().contains("· 买伞\n"), "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_whose_pages_are_missing_is_whole_with_another_programs_lines_behind_it() {
+    let start = &STARTS["lived_in"];
+    let adding = json!({"text": "爸爸的体检"});
+    let done = laid_out(start);
+    done.ok("add_unresolved", adding.clone());
+    let whole = done.read(UNRESOLVED);
+    for boot in [FIRST_BOOT, NEXT_BOOT] {
+        let workspace = stopped(start, "add_unresolved", adding.clone());
+        workspace.write(UNRESOLVED, [vec![0; whole.len()], b"<!-- life_sim -->\n".to_vec()].concat());
+        run(&workspace, &look()).in_boot(boot).undisturbed();
+        assert_eq!(workspace.read(UNRESOLVED), format!("{whole}<!-- life_sim -->\n"), "{boot}");
+    }
+}
+
+#[test]
+fn half_of_a_change_is_known_by_what_it_took_away() {
+    let start = &STARTS["lived_in"];
+    let recording = json!({
+        "event_updates": [{"id": "E002", "due_date": "2026-05-01"}, {"id": "E001", "clear": ["user_state"]}],
+        "mood": {"delta_valence": -0.1, "note": "累"},
+    });
+    let workspace = stopped(start, "record_conversation", recording);
+    // The field is gone, and the rest of the file was written anew by another hand.
+    let text = String::from_utf8(start[EVENTS].clone()).unwrap();
+    workspace.write(EVENTS, text.replace("**用户状态**：低落\n", "") + THEIRS);
+    run(&workspace, &look()).in_boot(FIRST_BOOT).undisturbed();
+    assert!(workspace.events().contains("**到期日**：2026-05-01") && workspace.events().contains(THEIRS));
+    assert!(workspace.read(MOOD).contains("note: 累\n"), "{}", workspace.read(MOOD));
+}
+
+#[test]
+fn bytes_that_are_no_text_stay_in_the_block_of_the_index() {
+    let start = &STARTS["lived_in"];
+    let workspace = stopped(start, "append_event", adding());
+    let block = b"- [E003] \xff\xfe\n";
+    let index = String::from_utf8(start["memory/MEMORY.md"].clone()).unwrap();
+    let (before, after) = index.split_once("- [E003] 用户Todo · 交房租\n").unwrap();
+    workspace.write("memory/MEMORY.md", [before.as_bytes(), block, after.as_bytes()].concat());
+    run(&workspace, &look()).in_boot(NEXT_BOOT).undisturbed();
+    assert!(workspace.bytes("memory/MEMORY.md").windows(block.len()).any(|found| found == block));
+    assert!(workspace.events().contains("买伞"));
+}
+
+#[test]
+fn a_torn_record_is_no_open_change_once_somebody_has_looked() {
+    let workspace = stopped(&STARTS["lived_in"], "append_event", adding());
+    let mut journal = workspace.bytes(".memory_journal");
+    *journal.last_mut().unwrap() ^= 1;
+    workspace.write(".memory_journal", &journal);
+    run(&workspace, &look()).in_boot(NEXT_BOOT).undisturbed();
+    assert!(!workspace.events().contains("买伞"));
+    let outcome = workspace.run(&["doctor"]);
+    assert!(!outcome.stdout.contains(".memory_journal"), "{outcome:?}");
+}
+
+// What the doctor's own recovery meets
+
+#[test]
+fn the_doctor_shows_what_its_own_repair_could_not_place() {
+    let start = &STARTS["lived_in"];
+    let workspace = stopped(start, "update_event", json!({"id": "E002", "status": "已关闭"}));
+    let text = String::from_utf8(start[EVENTS].clone()).unwrap();
+    workspace.write(EVENTS, text.replace("**状态**：待跟进\n**到期日**", "**状态**：已跟进\n**到期日**"));
+    let mut command = workspace.command();
+    command.args(["doctor", "--fix"]).env("COMPANION_MEMORY_BOOT", NEXT_BOOT);
+    let outcome = Outcome::of(command, None);
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    assert!(outcome.stdout.contains("now: **状态**：已关闭\n"), "{outcome:?}");
+    assert!(!workspace.path(".memory_conflicts").exists());
+}
+
+// Saves while a copy is synced
+
+/// A call whose `nth` fsync takes long, and what another program does meanwhile, once this file is there.
+fn while_syncing(workspace: &Workspace, nth: u32, arguments: &[&str], sign: &str, meanwhile: &str) -> Option<Outcome> {
+    let mut command = Command::new("strace");
+    let delay = format!("inject=fsync:delay_enter=1500000:when={nth}");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", &delay]);
+    let inner = workspace.command();
+    command.arg(inner.get_program()).args(inner.get_args()).args(arguments).env("COMPANION_MEMORY_BOOT", NEXT_BOOT);
+    let mut call = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while fs::metadata(workspace.path(sign)).map_or(0, |metadata| metadata.len()) == 0 {
+        if Instant::now() > deadline || call.try_wait().unwrap().is_some() {
+            let _ = call.kill();
+            eprintln!("skipped: strace cannot delay a call here: {:?}", call.wait_with_output());
+            return None;
+        }
+        std::thread::yield_now();
+    }
+    assert!(bash(workspace, meanwhile).status().unwrap().success());
+    let output = call.wait_with_output().unwrap();
+    Some(Outcome {
+        status: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    })
+}
+
+#[test]
+fn a_save_while_a_large_copy_is_synced_is_kept() {
+    if missing(&["bash", "strace"]) {
+        return;
+    }
+    let workspace = laid_out(&STARTS["large"]);
+    let call = ["call", "add_persona_detail", r#"{"detail":"不吃香菜"}"#];
+    let appends = r#"printf '手写的一行\n' >> memory/persona.md"#;
+    let Some(outcome) = while_syncing(&workspace, 1, &call, "memory/.persona.md.new", appends) else { return };
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    let persona = workspace.read(PERSONA);
+    assert!(persona.ends_with("手写的一行\n") && persona.matches("不吃香菜").count() == 1, "{persona:.0}");
+}
+
+#[test]
+fn a_save_while_a_recovery_syncs_another_file_is_kept() {
+    if missing(&["bash", "strace"]) {
+        return;
+    }
+    let workspace = stopped(&STARTS["lived_in"], "append_event", adding());
+    let appends = r#"printf '手写的一行\n' >> memory/MEMORY.md"#;
+    let call = ["call", "list_events"];
+    let Some(outcome) = while_syncing(&workspace, 1, &call, "memory/.events.md.new", appends) else { return };
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    workspace.ok("add_unresolved", json!({"text": "下一件事"}));
+    assert!(workspace.index().contains("手写的一行\n") && workspace.index().contains("买伞"), "{}", workspace.index());
+}
+
+#[test]
+fn a_change_that_cannot_be_taken_back_is_made_once() {
+    if missing(&["bash", "strace"]) {
+        return;
+    }
+    let workspace = laid_out(&STARTS["large"]);
+    let recording = json!({
+        "events": [{"type": "用户Todo", "content": "买伞", "date": "2026-04-13"}],
+        "persona_details": ["不吃香菜"],
+    });
+    let call = ["call", "record_conversation", &recording.to_string()];
+    let appends = r#"printf '\n手写的一行\n' >> memory/events.md; printf '手写的一行\n' >> memory/MEMORY.md"#;
+    let Some(_) = while_syncing(&workspace, 1, &call, "memory/.persona.md.new", appends) else { return };
+    workspace.ok("add_unresolved", json!({"text": "下一件事"}));
+    let events = workspace.events();
+    assert_eq!(events.matches("**内容**：买伞\n").count(), 1, "{events:.0}");
+    assert_eq!(events.matches("\n手写的一行\n").count(), 1, "{events:.0}");
+    assert_eq!(workspace.read(PERSONA).matches("不吃香菜").count(), 1);
+    assert!(workspace.index().ends_with("手写的一行\n"), "{}", workspace.index());
 }
