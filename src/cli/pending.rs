@@ -3,7 +3,10 @@
 use std::io::{self, Write as _};
 
 use super::Failure;
-use crate::ops::{Context, distillation};
+use crate::ops::{
+    Context,
+    distillation::{self, Skip},
+};
 
 /// The exit code if there is nothing to distill.
 const NOTHING: u8 = 10;
@@ -15,7 +18,11 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             Ok(0)
         }
         Err(skip) => {
-            writeln!(io::stdout(), "nothing to distill: {}", skip.as_str())?;
+            let remedy = match skip {
+                Skip::NotInitialized => "; set `initialization_status: done` in `memory/MEMORY.md` once it is set up",
+                _ => "",
+            };
+            writeln!(io::stdout(), "nothing to distill: {}{remedy}", skip.as_str())?;
             Ok(NOTHING)
         }
     }

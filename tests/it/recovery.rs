@@ -464,7 +464,7 @@ fn a_save_while_a_large_copy_is_synced_is_kept() {
     }
     let workspace = laid_out(&STARTS["large"]);
     let call = ["call", "add_persona_detail", r#"{"detail":"不吃香菜"}"#];
-    let appends = r#"printf '手写的一行\n' >> memory/persona.md"#;
+    let appends = r"printf '手写的一行\n' >> memory/persona.md";
     let Some(outcome) = while_syncing(&workspace, 1, &call, "memory/.persona.md.new", appends) else { return };
     assert_eq!(outcome.status, Some(0), "{outcome:?}");
     let persona = workspace.read(PERSONA);
@@ -477,7 +477,7 @@ fn a_save_while_a_recovery_syncs_another_file_is_kept() {
         return;
     }
     let workspace = stopped(&STARTS["lived_in"], "append_event", adding());
-    let appends = r#"printf '手写的一行\n' >> memory/MEMORY.md"#;
+    let appends = r"printf '手写的一行\n' >> memory/MEMORY.md";
     let call = ["call", "list_events"];
     let Some(outcome) = while_syncing(&workspace, 1, &call, "memory/.events.md.new", appends) else { return };
     assert_eq!(outcome.status, Some(0), "{outcome:?}");
@@ -496,7 +496,7 @@ fn a_change_that_cannot_be_taken_back_is_made_once() {
         "persona_details": ["不吃香菜"],
     });
     let call = ["call", "record_conversation", &recording.to_string()];
-    let appends = r#"printf '\n手写的一行\n' >> memory/events.md; printf '手写的一行\n' >> memory/MEMORY.md"#;
+    let appends = r"printf '\n手写的一行\n' >> memory/events.md; printf '手写的一行\n' >> memory/MEMORY.md";
     let Some(_) = while_syncing(&workspace, 1, &call, "memory/.persona.md.new", appends) else { return };
     workspace.ok("add_unresolved", json!({"text": "下一件事"}));
     let events = workspace.events();
