@@ -36,8 +36,7 @@ fn find(text: &str) -> Option<Block> {
     let mut block = Block { body: heading.next..heading.next, items: Vec::new(), after_prose: heading.next };
     let mut in_item = false;
     for line in lines.take_while(|line| !is_heading(line) && !line.is_rule()) {
-        let is_continuation = in_item && line.text.starts_with([' ', '\t']) && !line.is_blank();
-        in_item = line.visible && (is_item(&line) || is_continuation);
+        in_item = (line.visible && is_item(&line)) || (in_item && line.continues_item());
         if in_item {
             block.items.push(line.start..line.next);
         } else if !line.is_blank() {

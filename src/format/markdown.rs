@@ -19,9 +19,22 @@ pub(crate) struct Line<'t> {
     pub(crate) visible: bool,
     /// Whether the line begins inside a comment.
     pub(crate) in_comment: bool,
+    /// Whether a comment begins in the line that ends in a later one.
+    pub(crate) opens_comment: bool,
 }
 
 impl<'t> Line<'t> {
+    /// A visible line, whatever stands around it.
+    pub(crate) fn alone(start: usize, text: &'t str, next: usize) -> Self {
+        Self { start, next, text, visible: true, in_comment: false, opens_comment: false }
+    }
+
+    /// Whether the line belongs to the item above it: it is indented, or in a comment that begins in the
+    /// item. A comment that begins below the item is its own.
+    pub(crate) fn continues_item(&self) -> bool {
+        self.in_comment || (self.text.starts_with([' ', '\t']) && !self.is_blank() && !self.opens_comment)
+    }
+
     /// Where the line's text ends, in bytes.
     pub(crate) fn end(&self) -> usize {
         self.start + self.text.len()
@@ -134,7 +147,8 @@ impl<'t> Iterator for Lines<'t> {
         let visible = start >= self.hidden_until;
         let in_comment = start < self.comment_until;
         self.hide_comments(start.max(self.hidden_until), next);
-        Some(Line { start, next, text, visible, in_comment })
+        let opens_comment = !in_comment && self.comment_until > next;
+        Some(Line { start, next, text, visible, in_comment, opens_comment })
     }
 }
 
@@ -199,13 +213,7 @@ pub(crate) fn last_line(text: &str) -> Option<Line<'_>> {
     let start = body.rfind('\n').map_or(first, |newline| newline + 1);
     let line = slice(body, start..body.len());
     let line = if body.len() < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line };
-    (!without_bom(text).is_empty()).then_some(Line {
-        start,
-        next: text.len(),
-        text: line,
-        visible: true,
-        in_comment: false,
-    })
+    (!without_bom(text).is_empty()).then_some(Line::alone(start, line, text.len()))
 }
 
 /// A fence's mark, its length and what follows it, if the line is one.

@@ -150,7 +150,8 @@ fn snapshots(text: &str) -> Vec<Snapshot> {
             });
             continue;
         }
-        in_snapshot &= line.visible && !line.is_blank() && !line.is_rule() && line.heading().is_none();
+        let ends = line.is_blank() || line.is_rule() || line.heading().is_some() || line.opens_comment;
+        in_snapshot &= line.visible && !ends;
         let Some(snapshot) = found.last_mut().filter(|_| in_snapshot) else { continue };
         snapshot.place.end = line.next;
         let level = |name| field(&line, name).and_then(|place| Level::parse(slice(text, place)));

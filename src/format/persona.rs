@@ -89,8 +89,7 @@ pub fn add_detail(document: &mut Document, date: Date, detail: &str) -> bool {
     match (entries.last(), placeholder) {
         (Some((at, (style, _))), _) => {
             let rest = block.get(at + 1..).unwrap_or(&[]);
-            let continued =
-                rest.iter().take_while(|line| line.text.starts_with([' ', '\t']) && !line.is_blank()).count();
+            let continued = rest.iter().take_while(|line| line.continues_item()).count();
             let last = block.get(at + continued).unwrap_or(heading);
             let newline = if last.next == last.end() { "\n" } else { "" };
             document.insert_lines(last.next, &format!("{newline}{}\n", style.write(date, detail)), Anchor::NewDetail);
@@ -177,7 +176,7 @@ fn marks(text: &str) -> usize {
 
 /// What a line is to Markdown, as far as it matters to what stands around it.
 fn kind(text: &str) -> (Option<usize>, bool, bool, bool, bool) {
-    let line = Line { start: 0, next: text.len(), text, visible: true, in_comment: false };
+    let line = Line::alone(0, text, text.len());
     let trimmed = text.trim_start();
     (
         line.heading().map(|(level, _)| level),

@@ -230,13 +230,15 @@ pub fn parse(text: &str) -> Vec<Section> {
             section.placeholder.get_or_insert(line.start..line.end());
         } else if line.is_blank() {
             in_entry = false;
-        } else if in_entry && line.text.starts_with([' ', '\t']) {
+        } else if in_entry && line.continues_item() {
             if let Some(entry) = section.bullets.last_mut() {
                 entry.place.end = line.next;
             }
-        } else if section.bullets.is_empty() && line.visible && line.text.starts_with('>') {
-            section.prose_end = line.end()..line.next;
+        } else {
             in_entry = false;
+            if section.bullets.is_empty() && line.visible && line.text.starts_with('>') {
+                section.prose_end = line.end()..line.next;
+            }
         }
     }
     sections

@@ -272,7 +272,7 @@ fn add(document: &mut Document, section: &Section, text: &str, terms: Terms<'_>)
         }
         (None, None) => {
             let Range { start, end } = section.prose_end;
-            let behind = Line { start, next: end, text: "", visible: true, in_comment: false };
+            let behind = Line::alone(start, "", end);
             document.insert_apart(&behind, &format!("{line}\n"), section.anchor());
         }
     }

@@ -156,18 +156,13 @@ pub fn parse(text: &str) -> Vec<Worry> {
                 place: line.start..line.next,
                 raw: line.text.to_owned(),
             });
-        } else if let Some(worry) = worries.last_mut().filter(|_| in_worry && is_continuation(&line)) {
+        } else if let Some(worry) = worries.last_mut().filter(|_| in_worry && line.continues_item()) {
             worry.place.end = line.next;
         } else {
             in_worry = false;
         }
     }
     worries
-}
-
-/// An indented line below a bullet.
-fn is_continuation(line: &Line<'_>) -> bool {
-    line.text.starts_with([' ', '\t']) && !line.is_blank()
 }
 
 /// The largest number of a letter, faded worries included; 0 if there is none.
@@ -270,7 +265,7 @@ pub(crate) fn insert_faded(document: &mut Document, line: &str, anchor: Anchor) 
         return;
     };
     let section: Vec<_> = lines.take_while(|line| line.heading().is_none()).collect();
-    match section.iter().rev().find(|line| line.bullet().is_some() || is_continuation(line)) {
+    match section.iter().rev().find(|line| line.bullet().is_some() || line.continues_item()) {
         Some(last) => {
             let newline = if last.next == last.end() { "\n" } else { "" };
             document.insert_lines(last.next, &format!("{newline}{line}"), anchor);

@@ -63,15 +63,18 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    fn count(&self) -> usize {
+    /// The lists, each with its number of items.
+    fn sizes(&self) -> [(&'static str, usize); 7] {
         let Self { persona_details, persona_corrections, profile, events, event_updates, unresolved, resolved } = self;
-        persona_details.len()
-            + persona_corrections.len()
-            + profile.len()
-            + events.len()
-            + event_updates.len()
-            + unresolved.len()
-            + resolved.len()
+        [
+            ("persona_details", persona_details.len()),
+            ("persona_corrections", persona_corrections.len()),
+            ("profile", profile.len()),
+            ("events", events.len()),
+            ("event_updates", event_updates.len()),
+            ("unresolved", unresolved.len()),
+            ("resolved", resolved.len()),
+        ]
     }
 }
 
@@ -143,10 +146,12 @@ impl Write for RecordConversation {
 /// Records the facts, in the procedure's order. Events that an open one says already are left out if
 /// `skip_twins`.
 pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins: bool) -> Result<Recorded> {
-    let count = facts.count();
-    if count > ITEMS {
+    let sizes = facts.sizes();
+    let count: usize = sizes.iter().map(|(_, len)| len).sum();
+    if let Some((longest, _)) = sizes.iter().max_by_key(|(_, len)| len).filter(|_| count > ITEMS) {
+        let found = format!("the longest of lists of {count} items together");
         let expected = format!("at most {ITEMS}; the rest goes into a call of its own");
-        return Err(Error::invalid("events", format!("one of lists of {count} items together"), expected));
+        return Err(Error::invalid(*longest, found, expected));
     }
     let mut recorded = Recorded::default();
     let skipped = &mut recorded.skipped;

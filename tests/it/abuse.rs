@@ -379,6 +379,25 @@ fn a_cancelled_call_in_the_queue_is_not_done_and_the_others_are() {
 }
 
 #[test]
+fn cancelled_calls_take_no_room_from_those_that_come_after_them() {
+    if missing(&["bash", "flock"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let mut server = Server::start(&workspace);
+    let lock = OutsideLock::hold(&workspace);
+    // With the answers that they might have got, more than may be under way at a time.
+    for _ in 0..1_000 {
+        let call = server.start_call("add_unresolved", worry("一"));
+        server.notify("notifications/cancelled", json!({"requestId": call}));
+    }
+    server.ask("ping", json!({}));
+    drop(lock);
+    server.call("add_unresolved", worry("二")).unwrap();
+    assert_eq!(worries(&workspace), ["二"]);
+}
+
+#[test]
 fn a_cancellation_reaches_only_the_call_under_way_that_it_names() {
     let workspace = Workspace::new();
     let mut server = Server::start(&workspace);

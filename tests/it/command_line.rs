@@ -400,6 +400,32 @@ fn init_takes_an_empty_folder() {
 }
 
 #[test]
+fn init_refuses_a_folder_that_has_anything_of_a_workspace() {
+    for name in [".memory.lock", ".mood_state_aux", "sessions"] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(name), "别人的\n").unwrap();
+        let mut command = program();
+        command.arg("init").arg(folder.path());
+        let outcome = Outcome::of(command, None);
+        assert_eq!(outcome.status, Some(1), "{name}: {outcome:?}");
+        assert!(outcome.stderr.contains(name), "{outcome:?}");
+        assert_eq!(fs::read_to_string(folder.path().join(name)).unwrap(), "别人的\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_refusal_is_two_lines_whatever_it_names() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("一\n二");
+    fs::create_dir(&folder).unwrap();
+    let outcome = append_in(parent.path(), |command| {
+        command.arg("--workspace").arg(&folder);
+    });
+    assert_eq!(outcome.answer().unwrap_err().code, "no_workspace", "{outcome:?}");
+}
+
+#[test]
 fn init_refuses_a_folder_that_has_a_memory() {
     let workspace = Workspace::new().file("memory/events.md", "# 我的\n").file("memory/MEMORY.md", "# 索引\n");
     let before = workspace.tree();

@@ -570,3 +570,21 @@ fn a_text_of_the_greatest_length_fits_everywhere() {
     let answer: Answer = workspace.call("record_conversation", call).answer();
     assert_eq!(answer.unwrap()["skipped"], json!([]));
 }
+
+#[test]
+fn a_call_has_two_hundred_items_at_most() {
+    let workspace = workspace();
+    let details = |count: usize| json!({"persona_details": vec!["怕打雷"; count]});
+    workspace.ok("record_conversation", details(200));
+    let refusal = workspace.refused("record_conversation", details(201));
+    assert_eq!(refusal.code, "invalid_argument");
+    assert!(refusal.message.starts_with("`persona_details` is "), "{refusal:?}");
+    assert!(refusal.message.contains("201") && refusal.message.contains("200"), "{refusal:?}");
+}
+
+#[test]
+fn a_malformed_detail_is_named_by_its_place_alone() {
+    let refusal = workspace().refused("record_conversation", json!({"persona_details": ["怕打雷", " "]}));
+    assert_eq!(refusal.code, "invalid_argument");
+    assert!(refusal.message.starts_with("`persona_details[1]` is "), "{refusal:?}");
+}

@@ -488,3 +488,15 @@ fn a_kill_leaves_all_of_a_commit_or_nothing_and_loses_no_message() {
     let numbers = crate::support::event_numbers(&workspace.events());
     assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "an id twice: {numbers:?}");
 }
+
+#[test]
+fn a_begin_with_nothing_to_do_holds_nothing_while_its_server_lives() {
+    let workspace = distillable();
+    let mut server = Server::start(&workspace);
+    assert_eq!(server.call("distill_begin", json!({})), Ok(skipped("no_session_context")));
+    assert!(all_locks_free(&workspace));
+    let _chat = Chat::of(&workspace);
+    assert_eq!(server.call("distill_begin", json!({})), Ok(skipped("no_new_messages")));
+    assert!(all_locks_free(&workspace));
+    assert!(!workspace.path(".distill_lease").exists());
+}

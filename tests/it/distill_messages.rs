@@ -548,6 +548,21 @@ fn a_cursor_message_that_moved_to_another_channel_leaves_the_timestamp() {
 }
 
 #[test]
+fn without_its_message_in_the_channel_a_cursor_says_nothing_of_what_is_older_than_the_timestamp() {
+    let workspace = distillable();
+    let chat = Chat::of(&workspace);
+    chat.say("一", stored(&ago(300.0)));
+    chat.say("二", stored(&ago(200.0)));
+    assert_eq!(distill(&workspace), ["一", "二"]);
+    chat.say_in("别处", "x", stored(&ago(150.0)));
+    chat.db.execute("UPDATE messages SET session_id = '会话 别处' WHERE id = '二'", ()).unwrap();
+    // Behind the cursor's row, but not after the timestamp.
+    chat.say("旧", stored(&ago(250.0)));
+    chat.say("三", stored(&ago(100.0)));
+    assert_eq!(distill(&workspace), ["三"]);
+}
+
+#[test]
 fn a_cursor_message_that_insert_or_replace_moves_to_the_end_hides_nothing() {
     let workspace = distillable();
     let chat = Chat::of(&workspace);
@@ -761,6 +776,20 @@ fn a_database_that_is_not_there_is_not_created() {
     fs::remove_dir(workspace.path("bot")).unwrap();
     skips(&workspace, "database_unavailable", "its folder is missing");
     assert!(!workspace.path("bot").exists());
+}
+
+#[test]
+fn a_database_may_stand_below_any_name() {
+    for name in ["a?b", "a#b", "a%41b", "小 林"] {
+        let workspace = distillable();
+        let chat = Chat::of(&workspace);
+        chat.say("m1", stored(&ago(60.0)));
+        chat.db.close().unwrap();
+        fs::rename(workspace.path("bot"), workspace.path(name)).unwrap();
+        let context = session_context(Some(workspace.root()), CHANNEL, &workspace.path(name).join("chat.db"));
+        workspace.write("sessions/2026/SESSION_CONTEXT.md", context);
+        assert_eq!(distill(&workspace), ["m1"], "{name}");
+    }
 }
 
 type Spoil = fn(&Path);

@@ -414,3 +414,10 @@ fn a_workspace_that_cannot_be_examined_is_not_called_well() {
     assert!(outcome.stdout.contains("life_log_archive_2025.md"), "{}", outcome.stdout);
     assert!(!outcome.stdout.contains("nothing is wrong"), "{}", outcome.stdout);
 }
+
+#[test]
+fn a_read_warns_of_kept_conflicts_too() {
+    let workspace = healthy().file(".memory_conflicts", "file: memory/persona.md\nwas: 甲\nnow: 乙\n");
+    let result = workspace.ok("get_overview", json!({}));
+    assert!(result["warnings"].to_string().contains(".memory_conflicts"), "{result}");
+}

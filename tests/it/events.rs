@@ -728,3 +728,118 @@ fn a_missing_index_is_made() {
     assert_eq!(index.lines().filter(|l| l.contains("最近未解决事项")).count(), 1, "{index}");
     assert_eq!(index.lines().filter(|l| l.starts_with("- ")).collect::<Vec<_>>(), ["- [E001] 用户Todo · 买伞"]);
 }
+
+#[test]
+fn of_two_that_are_equally_near_the_earlier_comes_first_whatever_their_numbers() {
+    clock::within_one_day(|| {
+        let workspace = workspace();
+        let todo =
+            |content: &str, due: i32| json!({"type": "用户Todo", "content": content, "due_date": clock::day(due)});
+        workspace.ok("append_event", todo("昨天", -1));
+        workspace.ok("append_event", todo("明天", 1));
+        let item = |id: &str, due: i32, content: &str| format!("- [{id}] {} · 用户Todo · {content}", clock::day(due));
+        let expected = [item("E001", -1, "昨天"), item("E002", 1, "明天")];
+        (workspace.index(), index_with(&expected.join("\n")))
+    });
+}
+
+#[test]
+fn the_block_ends_at_a_rule_and_its_items_go_in_every_form() {
+    let index = "# 索引\n\n## 最近未解决事项\n\n1. [E001] 旧的写法\n- [E001] 用户Todo · 旧\n  第二行\n\n---\n\n- [E001] 是手写的\n";
+    let events = "### [E001] 2026-04-10 · 用户Todo\n**类型**：用户Todo\n**内容**：旧\n**状态**：待跟进\n";
+    let workspace = Workspace::new().file("memory/MEMORY.md", index).file("memory/events.md", events);
+    workspace.ok("update_event", json!({"id": "E001", "content": "新"}));
+    assert_eq!(
+        workspace.index(),
+        "# 索引\n\n## 最近未解决事项\n\n- [E001] 用户Todo · 新\n\n---\n\n- [E001] 是手写的\n"
+    );
+}
+
+#[test]
+fn a_due_date_that_is_open_with_a_word_behind_it_is_nothing_to_warn_of() {
+    let events =
+        "### [E001] 2026-04-10 · 约定\n**类型**：约定\n**内容**：甲\n**状态**：待跟进\n**到期日**：未定，等她消息\n";
+    let result = with_events(events).ok("append_event", json!({"type": "用户Todo", "content": "买伞"}));
+    assert!(result.get("warnings").is_none(), "{result}");
+}
+
+#[test]
+fn behind_the_largest_number_there_is_none() {
+    let events = "### [E999999999999] 2026-04-10 · 用户Todo\n**类型**：用户Todo\n**内容**：甲\n**状态**：已关闭\n";
+    let refusal = with_events(events).refused("append_event", json!({"type": "用户Todo", "content": "买伞"}));
+    assert_eq!(refusal.code, "unreadable", "{refusal:?}");
+    assert!(refusal.message.contains("E999999999999"), "{refusal:?}");
+}
+
+#[test]
+fn a_sentinel_is_no_event_that_could_be_changed_or_listed_from() {
+    let workspace = with_events("### [E000] 2026-04-13T21:05 · last_active\n");
+    let refusal = workspace.refused("update_event", json!({"id": "E000", "status": "已关闭"}));
+    assert_eq!(refusal.code, "invalid_argument", "{refusal:?}");
+    assert_eq!(workspace.refused("list_events", json!({"before_id": "E000"})).code, "invalid_argument");
+}
+
+#[test]
+fn a_day_is_taken_in_one_form_only() {
+    for day in ["2026/4/17", "2026-04-17T20:00", "2026-04-17（周五）", "2026-4-17"] {
+        let refusal = workspace()
+            .refused("append_event", json!({"type": "约定", "content": "看展", "date": "2026-04-13", "due_date": day}));
+        assert_eq!(refusal.code, "invalid_argument", "{day}: {refusal:?}");
+        assert!(refusal.message.contains("due_date"), "{day}: {refusal:?}");
+    }
+}
+
+#[test]
+fn control_characters_are_dropped_also_those_above_the_ascii_ones() {
+    let workspace = workspace();
+    let content = "甲\u{7f}乙\u{80}\u{9f}丙\u{7}";
+    workspace.ok("append_event", json!({"type": "用户Todo", "content": content, "date": "2026-04-13"}));
+    assert!(workspace.events().contains("**内容**：甲乙丙\n"), "{}", workspace.events());
+}
+
+#[test]
+fn a_number_is_taken_for_a_text() {
+    let workspace = workspace();
+    workspace.ok("append_event", json!({"type": "用户Todo", "content": 42, "date": "2026-04-13"}));
+    assert!(workspace.events().contains("**内容**：42\n"), "{}", workspace.events());
+}
+
+#[test]
+fn a_cleared_field_goes_and_the_due_date_of_an_appointment_is_open_again() {
+    let old = "### [E001] 2026-04-10 · 约定\n**类型**：约定\n**内容**：看展\n**后续**：问问\n**状态**：待跟进\n**到期日**：2026-04-17\n";
+    let workspace = with_events(old);
+    let result = workspace.ok("update_event", json!({"id": "E001", "clear": ["due_date", "follow_up"]}));
+    assert_eq!(result["changed"], json!(["follow_up", "due_date"]));
+    assert_eq!(workspace.events(), old.replace("**后续**：问问\n", "").replace("2026-04-17", "未定"));
+    let refusal =
+        workspace.refused("update_event", json!({"id": "E001", "due_date": "2026-04-18", "clear": ["due_date"]}));
+    assert_eq!(refusal.code, "invalid_argument");
+    assert!(refusal.message.contains("clear[0]"), "{refusal:?}");
+}
+
+#[test]
+fn an_update_drops_what_the_type_does_not_have_with_a_warning() {
+    let entry =
+        |kind: &str| format!("### [E001] 2026-04-10 · {kind}\n**类型**：{kind}\n**内容**：甲\n**状态**：待跟进\n");
+    for (kind, name, value) in [
+        ("情绪事件", "due_date", json!("2026-04-17")),
+        ("约定", "intensity", json!(3)),
+        ("重要事件", "intensity", json!(3)),
+    ] {
+        let workspace = with_events(&entry(kind));
+        let result = workspace.ok("update_event", json!({"id": "E001", "user_state": "忙", name: value}));
+        assert!(mentions(&result, name), "{kind}: {result}");
+        assert_eq!(result["changed"], json!(["user_state"]), "{kind}");
+        assert_eq!(workspace.events(), entry(kind).replace("**状态**", "**用户状态**：忙\n**状态**"), "{kind}");
+    }
+}
+
+#[test]
+fn a_comment_that_begins_below_an_item_of_the_block_stays_whole() {
+    let comment = "  <!-- 注\n手写的示例\n-->\n";
+    let index = format!("# 索引\n\n## 最近未解决事项\n\n- [E001] 用户Todo · 旧\n{comment}\n---\n");
+    let events = "### [E001] 2026-04-10 · 用户Todo\n**类型**：用户Todo\n**内容**：旧\n**状态**：待跟进\n";
+    let workspace = Workspace::new().file("memory/MEMORY.md", index).file("memory/events.md", events);
+    workspace.ok("update_event", json!({"id": "E001", "content": "新"}));
+    assert!(workspace.index().contains(comment), "{}", workspace.index());
+}

@@ -77,6 +77,12 @@ fn only_real_headings_count() {
         ("a fence of tildes", "~~~md\n### [E900] 示例\n~~~\n", "E001"),
         ("a longer fence", "````\n```\n### [E900] 示例\n```\n````\n", "E001"),
         ("a fence of the other kind does not close", "```\n~~~\n### [E900] 示例\n```\n", "E001"),
+        ("a mark with a word behind it does not close", "```\n```md\n### [E900] 示例\n```\n", "E001"),
+        ("marks on one line open no fence", "``` 甲 ``` 乙\n\n### [E002] 2026-04-01 · 用户Todo\n\n```\n", "E003"),
+        ("indented code is no fence", "    ```\n\n### [E002] 2026-04-01 · 用户Todo\n\n    ```\n", "E003"),
+        ("a fence that begins in a comment", "<!--\n```\n-->\n\n### [E002] 2026-04-01 · 用户Todo\n\n```\n", "E003"),
+        ("a comment that begins in a fence", "```\n<!--\n```\n\n### [E002] 2026-04-01 · 用户Todo\n\n-->\n", "E003"),
+        ("a heading of another level", "## [E900] 示例\n\n#### [E901] 示例\n", "E001"),
         ("a quote", "> ### [E900] 示例\n", "E001"),
         ("text before the heading", "见 ### [E900] 示例\n", "E001"),
         ("two ids on a heading", "### [E002] 2026-04-01 · 见[E900]\n", "E003"),
@@ -138,6 +144,18 @@ fn both_colons_end_a_field_name() {
 }
 
 // Updating changes one line
+
+#[test]
+fn the_name_of_a_field_may_end_with_its_colon_and_its_type_may_stand_in_the_heading_alone() {
+    let workspace = with_events(
+        "### [E001] 2026-04-12 · 约定\n**内容：** ：一起去看展\n**状态:** 待跟进\n**到期日：**2026-04-17\n",
+    );
+    let listed = workspace.ok("list_events", json!({"type": "约定", "status": "待跟进"}));
+    assert_eq!(
+        listed["events"],
+        json!([{"id": "E001", "date": "2026-04-12", "type": "约定", "content": "：一起去看展", "status": "待跟进", "due_date": "2026-04-17", "line": 1}])
+    );
+}
 
 #[test]
 fn an_update_leaves_every_other_line_as_it_was() {
@@ -217,6 +235,11 @@ fn an_empty_events_file_is_a_new_one_unless_the_index_cites_events() {
             Workspace::new()
                 .file("memory/MEMORY.md", index_with("- [E012] 用户Todo · 买伞"))
                 .file("memory/events.md", "")
+        },
+        || {
+            Workspace::new()
+                .file("memory/MEMORY.md", index_with("- [E012] 用户Todo · 买伞"))
+                .file("memory/events.md", "\u{feff} \n\n")
         },
     ] {
         let workspace = prepare();
@@ -415,6 +438,21 @@ fn the_memory_folder_may_be_a_link_that_leads_out() {
     assert_eq!(workspace.ok("append_event", todo("买伞"))["id"], "E001");
     assert_eq!(fs::read_to_string(outside.path().join("events.md")).unwrap(), format!("# 事件\n\n{}", entry("E001")));
     assert!(workspace.path("memory").is_symlink());
+}
+
+#[test]
+fn a_file_of_a_memory_folder_that_leads_out_may_be_a_link_within_it() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("alt.md"), entry("E001")).unwrap();
+    symlink("alt.md", outside.path().join("events.md")).unwrap();
+    let workspace = Workspace::without_memory();
+    symlink(outside.path(), workspace.path("memory")).unwrap();
+    assert_eq!(workspace.ok("append_event", todo("买伞"))["id"], "E002");
+    assert!(workspace.path("memory/events.md").is_symlink());
+    assert_eq!(
+        fs::read_to_string(outside.path().join("alt.md")).unwrap(),
+        format!("{0}\n{1}", entry("E001"), entry("E002"))
+    );
 }
 
 #[test]

@@ -245,3 +245,22 @@ fn the_lock_is_free_after_every_kind_of_answer() {
         assert!(taken.unwrap().success(), "{tool} keeps the lock");
     }
 }
+
+#[test]
+fn of_several_writes_that_wait_when_the_server_ends_only_the_one_in_hand_is_answered() {
+    if missing(&["bash", "flock"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let mut server = Server::start(&workspace);
+    let lock = OutsideLock::hold(&workspace);
+    let calls: Vec<u64> = (0..3).map(|n| server.start_call("add_unresolved", json!({"text": n.to_string()}))).collect();
+    // Answered while the lock is held, so the calls before it have been read.
+    server.ask("ping", json!({}));
+    server.signal("TERM");
+    assert_eq!(server.exit_within(Duration::from_secs(3)).expect("the server ends").code(), Some(0));
+    let answers = server.answers_until(Instant::now() + Duration::from_secs(3));
+    assert!(answers.keys().all(|id| *id == calls[0]), "{answers:?}");
+    drop(lock);
+    assert_eq!(workspace.memory_names(), [""; 0]);
+}

@@ -103,6 +103,8 @@ fn the_valence_decays_by_the_hours_and_the_stability() {
         ("stability: 4", 0.0875),
         ("stability: 5", 0.05),
         ("没有写", 0.125),
+        ("stability: 9", 0.125),
+        ("stability: 0", 0.125),
     ] {
         for (valence, hours) in [(-0.8, 0.0_f64), (-0.8, 1.0), (0.6, 10.0), (1.0, 48.0), (0.0, 5.0), (-0.5, 100_000.0)]
         {
@@ -393,4 +395,33 @@ fn what_cannot_be_read_does_not_hide_the_rest() {
         places(&workspace.ok("search_memory", json!({"query": "血压", "files": ["unresolved"]}))),
         [place("unresolved", "U002", 7)]
     );
+}
+
+#[test]
+fn the_last_sentinel_of_the_file_tells_when_the_user_was_here() {
+    let events = "### [E000] 2026-04-12T20:00 · last_active\n\n### [E000] 2026-04-13T09:30 · last_active\n";
+    let result = Workspace::new().file("memory/events.md", events).ok("get_overview", json!({}));
+    assert_eq!(result["last_active"], "2026-04-13T09:30");
+}
+
+#[test]
+fn details_of_the_character_come_by_the_day_that_they_carry() {
+    let persona = "# 人物\n\n## 在对话中形成的新细节\n\n- **[2026-03-05]** 怕打雷\n• [2026-01-02] 怕打雷，从小就怕\n";
+    let events = event("E001", "2026-02-01", "重要事件", "打雷停电", "**状态**：已关闭\n");
+    let workspace = Workspace::new().file("memory/persona.md", persona).file("memory/events.md", events);
+    let section = "在对话中形成的新细节";
+    assert_eq!(
+        places(&workspace.ok("search_memory", json!({"query": "打雷"}))),
+        [place("persona", section, 5), place("events", "E001", 1), place("persona", section, 6)]
+    );
+}
+
+#[test]
+fn hits_of_many_bytes_stay_below_the_size_of_a_result() {
+    // A family is one user-perceived character of many bytes.
+    let many = format!("伞{}\n", "👨‍👩‍👧‍👦".repeat(150)).repeat(50);
+    let workspace = Workspace::new().file("memory/RECENT_HISTORY.md", many);
+    let result = workspace.ok("search_memory", json!({"query": "伞", "limit": 50}));
+    assert!(!result["hits"].as_array().unwrap().is_empty());
+    assert!(result.to_string().len() < 40_000, "{}", result.to_string().len());
 }

@@ -29,6 +29,7 @@ mod distill;
 mod distill_locks;
 mod distill_messages;
 mod doctor;
+mod durability;
 mod events;
 mod failing_disks;
 mod foreign_files;

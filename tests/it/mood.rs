@@ -96,6 +96,9 @@ fn the_guard_counts_as_the_table_says() {
         ("-0.40", 1, 0.10, 2, false, "-0.30"),
         ("-0.40", 2, 0.10, 2, true, "-0.40"),
         ("-0.40", 7, 0.10, 7, true, "-0.40"),
+        // However small: it is what was asked for that counts.
+        ("-0.40", 0, 0.0004, 1, false, "-0.40"),
+        ("-0.40", 2, 0.0004, 2, true, "-0.40"),
         // A row of comfort is broken by any other turn, also by a plain one.
         ("-0.40", 2, 0.00, 0, false, "-0.40"),
         ("-0.40", 2, -0.10, 0, false, "-0.50"),
@@ -121,6 +124,7 @@ fn energy_moves_although_valence_is_blocked() {
     let workspace = workspace("-0.40", "0.50").file(".mood_state_aux", "consecutive_g4c_count: 2\n");
     let result = workspace.ok("update_mood", json!({"delta_valence": 0.1, "delta_energy": 0.1, "note": "一轮"}));
     assert_eq!(pair(&result, "applied"), (0.0, 0.1));
+    assert_eq!(result["clamped"], false, "the guard is no bound: {result}");
     assert_eq!(current(&workspace), ("-0.40".to_owned(), "0.60".to_owned()));
 }
 
@@ -314,4 +318,58 @@ fn what_the_call_does_not_concern_stays() {
     assert!(text.contains(&block), "{text:?}");
     assert!(text.contains("\r\n\r\n## 备注\r\n\r\n手写的一行"), "{text:?}");
     assert!(!text.replace("\r\n", "").contains('\n'), "a line end of another kind: {text:?}");
+}
+
+#[test]
+fn what_stands_between_the_snapshots_stays_when_the_oldest_goes() {
+    let old: Vec<_> =
+        (0..10).map(|n| snapshot(&format!("2026-04-{:02}T20:00", 20 - n), "0.10", "0.50", "旧")).collect();
+    let history = format!("{}\n手写的一段\n\n{}\n<!-- 注 -->\n", old[..9].join("\n"), old[9]);
+    let workspace = Workspace::new().file("memory/mood_state.md", state("0.10", "0.50", &history));
+    let start = clock::minute();
+    workspace.ok("update_mood", json!({"note": "新"}));
+    let text = mood(&workspace);
+    let stamp = clock::stamp_since(&start, &clock::minute(), NEWEST_STAMP, &text);
+    let kept = format!("{}\n手写的一段\n\n\n<!-- 注 -->\n", old[..9].join("\n"));
+    assert_eq!(text, state("0.10", "0.50", &format!("{}\n{kept}", snapshot(&stamp, "0.10", "0.50", "新"))));
+}
+
+#[test]
+fn only_the_placeholder_of_the_snapshots_goes() {
+    let workspace = Workspace::new().file("memory/mood_state.md", state("0.10", "0.50", "---\n\n（暂无）\n"));
+    workspace.ok("update_mood", json!({"note": "一轮"}));
+    let text = mood(&workspace);
+    assert!(text.contains("note: 一轮\n\n---\n\n（暂无）\n"), "{text}");
+}
+
+#[test]
+fn a_bare_field_and_a_last_line_without_its_end_are_written_as_the_others() {
+    let workspace = Workspace::new()
+        .file("memory/mood_state.md", "valence:\nenergy:\n\n## 快照历史\n\n（暂无快照）\n")
+        .file(".mood_state_aux", "owner: life_sim");
+    workspace.ok("update_mood", json!({"delta_valence": 0.1, "note": "一轮"}));
+    assert!(mood(&workspace).starts_with("valence: 0.10\nenergy: 0.50\n"), "{}", mood(&workspace));
+    let aux = workspace.read(".mood_state_aux");
+    assert!(aux.starts_with("owner: life_sim\nlast_decay_written_at: "), "{aux}");
+    assert_eq!(aux.lines().count(), 3, "{aux}");
+}
+
+#[test]
+fn a_value_in_a_comment_within_a_snapshot_is_none_of_its_values() {
+    let history = "### 2026-04-13T21:05 · source=life_sim\n<!--\nvalence: 0.90\n-->\nenergy: 0.40\nnote: 坏的\n\n\
+        ### 2026-04-12T21:05 · source=conversation\nvalence: 0.30\nenergy: 0.60\nnote: 好的\n";
+    let workspace = Workspace::new().file("memory/mood_state.md", state("待定", "0.50", history));
+    let result = workspace.ok("update_mood", json!({"note": "一轮"}));
+    assert_eq!(pair(&result, "before").0, 0.3, "{result}");
+}
+
+#[test]
+fn a_comment_directly_below_the_oldest_snapshot_stays_whole_when_that_goes() {
+    let old: Vec<_> =
+        (0..10).map(|n| snapshot(&format!("2026-04-{:02}T20:00", 20 - n), "0.10", "0.50", "旧")).collect();
+    let comment = "<!--\n### [E900] 示例\nvalence: 0.99\n-->\n";
+    let workspace =
+        Workspace::new().file("memory/mood_state.md", state("0.10", "0.50", &format!("{}{comment}", old.join("\n"))));
+    workspace.ok("update_mood", json!({"note": "新"}));
+    assert!(mood(&workspace).ends_with(comment), "{}", mood(&workspace));
 }

@@ -261,6 +261,7 @@ fn a_correction_never_makes_structure() {
         ("慢热", "> 慢热"),
         ("慢热", "```慢热"),
         ("慢热", "~~~慢热"),
+        ("慢热", "【慢热】"),
         ("慢热，爱猫，看[X003]，<!x 一句。", "---"),
         ("慢热，爱猫，看[X003]，<!x 一句。", "***"),
         ("慢热，爱猫，看[X003]，<!x 一句。", "- - -"),
@@ -341,4 +342,29 @@ fn a_correction_inside_a_field_counts_for_what_reads_it() {
         workspace.ok("correct_persona", json!({"old_text": "stability: 3", "new_text": "stability: 5"}));
     assert_eq!(result, json!({"line": 5}));
     assert_eq!(persona(&workspace), old.replace('3', "5"));
+}
+
+#[test]
+fn a_correction_reads_as_it_was_asked_where_it_joins_an_escape() {
+    let old = "# 人物\n\n甲 &x 乙\n";
+    for new_text in ["lt;", "#91;", "amp;"] {
+        let refusal = with(old).refused("correct_persona", json!({"old_text": "x", "new_text": new_text}));
+        assert_eq!(refusal.code, "invalid_argument", "{new_text}: {refusal:?}");
+    }
+}
+
+#[test]
+fn what_stands_in_a_comment_or_a_fence_is_not_corrected() {
+    let old = "# 人物\n\n<!--\n爱猫\n-->\n\n```\n爱猫\n```\n";
+    let refusal = with(old).refused("correct_persona", json!({"old_text": "爱猫", "new_text": "爱狗"}));
+    assert_eq!(refusal.code, "not_found", "{refusal:?}");
+    // Nor does it make the one that counts ambiguous.
+    corrects(&format!("{old}\n爱猫\n"), "爱猫", "爱狗", &format!("{old}\n爱狗\n"), 11);
+}
+
+#[test]
+fn the_block_ends_at_a_rule() {
+    let old = with_block("- [2026-01-02] 怕打雷\n", "\n---\n\n- [2020-01-01] 别的\n");
+    let new = with_block("- [2026-01-02] 怕打雷\n- [{今天}] 怕水\n", "\n---\n\n- [2020-01-01] 别的\n");
+    adds(&old, "怕水", &new);
 }

@@ -147,6 +147,7 @@ fn a_section_without_a_bullet_gets_its_first_one_where_it_is() {
         ("## 偏好与习惯\n", "## 偏好与习惯\n\n- 早睡\n"),
         ("## 偏好与习惯\n\n## 后\n\n- 别的\n", "## 偏好与习惯\n\n- 早睡\n\n## 后\n\n- 别的\n"),
         ("## 偏好与习惯", "## 偏好与习惯\n\n- 早睡\n"),
+        ("## 偏好与习惯\n## 后\n", "## 偏好与习惯\n\n- 早睡\n\n## 后\n"),
     ] {
         let head = "# 用户档案\n\n";
         let found = becomes(&format!("{head}{old}"), add(section, "早睡"), &format!("{head}{new}"));
@@ -517,6 +518,9 @@ fn the_tiers_follow_from_key_and_section() {
         ("重要关系", "儿子三岁", "核心"),
         ("重要关系", "**父亲**：退休了", "核心"),
         ("重要关系", "同事小王", "半核心"),
+        ("重要关系", "姑妈来住几天", "半核心"),
+        ("重要关系", "Grandmother in Ningbo", "半核心"),
+        ("重要关系", "Mother：retired", "核心"),
         ("重要关系", "**闺蜜**：阿青", "半核心"),
         ("正在经历的重要事情", "准备搬家", "半核心"),
         ("不喜欢 / 禁忌话题", "前任", "核心"),
@@ -589,6 +593,13 @@ fn what_is_core_changes_only_with_the_users_own_words() {
         (remove("喜欢", "老电影"), "老电影", marked.replace("- 老电影 <!-- 核心 -->\n", "")),
         (and(replace("喜欢", "老电影", "老电影"), "tier", "可替换"), "老电影", marked.replace(" <!-- 核心 -->", "")),
         (and(replace("喜欢", "老电影", "老电影"), "tier", "半核心"), "老电影", marked.replace("核心", "半核心")),
+        (
+            and(set("基本信息", "称呼", "小林"), "tier", "可替换"),
+            "小林",
+            marked.replace("：小林\n", "：小林 <!-- 可替换 -->\n"),
+        ),
+        // The same first word, but it is the name.
+        (replace("基本信息", "小林", "称呼 阿林"), "小林", marked.replace("**称呼**：小林", "称呼 阿林 <!-- 核心 -->")),
     ];
     for (arguments, standing, new) in cases {
         let text = refuses(&marked, arguments.clone(), "core_conflict");
@@ -615,6 +626,7 @@ fn news_about_the_same_person_is_no_conflict() {
         (replace("重要关系", "老公 阿杰，常加班", "老公 阿杰，换了工作"), "常加班", "换了工作"),
         (set("重要关系", "女儿", "四岁"), "三岁", "四岁"),
         (replace("重要关系", "三岁", "**女儿**：四岁"), "三岁", "四岁"),
+        (replace("重要关系", "妈妈：血压有点高", "妈妈血压正常了"), "妈妈：血压有点高", "妈妈血压正常了"),
     ] {
         becomes(old, arguments, &old.replace(from, to));
     }
@@ -631,6 +643,9 @@ fn half_core_and_replaceable_entries_need_no_words() {
 fn a_blank_core_key_is_filled_without_asking() {
     let old = FILE.replace("小林", "");
     becomes(&old, set("基本信息", "称呼", "小林"), FILE);
+    becomes(&FILE.replace("小林", "（暂无）"), set("基本信息", "称呼", "小林"), FILE);
+    let marked = FILE.replace("：小林\n", "：小林 <!-- 可替换 -->\n");
+    becomes(&old, and(set("基本信息", "称呼", "小林"), "tier", "可替换"), &marked);
 }
 
 // Finding the old entry
@@ -815,4 +830,72 @@ fn a_distillation_obeys_the_same_limits() {
     entries.push("甲".to_owned());
     assert_eq!(profile(&by_distillation), section(&entries));
     assert_eq!(profile(&by_record), section(&entries));
+}
+
+// Files as people leave them
+
+#[test]
+fn an_exact_key_goes_before_a_part_of_another() {
+    let old = "# 用户\n\n## 基本信息\n\n- **职业/身份**：插画师\n- **身份**：学生\n\n## 后\n";
+    becomes(old, set("基本信息", "身份", "老师"), &old.replace("学生", "老师"));
+}
+
+#[test]
+fn bold_words_in_a_sentence_are_no_key() {
+    let old = "# 用户\n\n## 喜欢\n\n- **她**常说：别急\n\n## 后\n";
+    becomes(old, set("喜欢", "她", "慢慢来"), &old.replace("别急\n", "别急\n- **她**：慢慢来\n"));
+}
+
+#[test]
+fn a_second_heading_of_the_first_level_is_a_section_too() {
+    let old = "# 用户\n\n## 喜欢\n\n- 茶\n\n# 其他\n\n- 甲\n";
+    becomes(old, add("其他", "乙"), &old.replace("- 甲\n", "- 甲\n- 乙\n"));
+}
+
+#[test]
+fn seven_marks_make_no_heading() {
+    let old = "# 用户\n\n## 喜欢\n\n- 茶\n\n####### 不是标题\n";
+    refuses(old, add("不是标题", "甲"), "not_found");
+}
+
+#[test]
+fn a_key_that_routes_in_one_of_its_parts_is_not_set() {
+    let old = "# 用户\n\n## 基本信息\n\n- **通道/routing_key**：p2p:oc_demo:my_bot\n\n## 后\n";
+    refuses(old, set("基本信息", "通道", "别的"), "invalid_argument");
+}
+
+#[test]
+fn a_text_with_a_key_of_its_own_leaves_a_bare_bullet_bare() {
+    let old = "# 用户\n\n## 喜欢\n\n- \n- 茶\n\n## 后\n";
+    becomes(old, set("喜欢", "饮料", "热可可"), &old.replace("- 茶\n", "- 茶\n- **饮料**：热可可\n"));
+}
+
+#[test]
+fn an_entry_is_added_to_a_file_without_a_last_newline_and_replaced_with_its_own() {
+    becomes("# 用户\n\n## 喜欢\n\n- 茶", add("喜欢", "雨"), "# 用户\n\n## 喜欢\n\n- 茶\n- 雨\n");
+    let dos = "# 用户\r\n\r\n## 喜欢\r\n\r\n- 茶\r\n- 雨\r\n";
+    becomes(dos, replace("喜欢", "茶", "热可可"), &dos.replace('茶', "热可可"));
+}
+
+#[test]
+fn an_equal_value_is_not_written_however_it_is_spaced() {
+    let old = "# 用户\n\n## 基本信息\n\n- **城市**：  杭州 <!-- 半核心 -->\n\n## 后\n";
+    assert_eq!(becomes(old, set("基本信息", "城市", "杭州"), old)["written"], false);
+}
+
+#[test]
+fn the_same_text_added_with_another_tier_moves_the_tier() {
+    let found = becomes(
+        FILE,
+        and(add("喜欢", "老电影"), "tier", "核心"),
+        &FILE.replace("- 老电影\n", "- 老电影 <!-- 核心 -->\n"),
+    );
+    assert_eq!(found, result("喜欢（聊得来的）", 2));
+}
+
+#[test]
+fn a_comment_that_begins_below_an_entry_makes_no_entries_when_that_goes() {
+    let old = "# 用户\n\n## 喜欢\n\n- 茶\n  <!-- 注\n- 例\n-->\n- 雨\n";
+    let found = with(old).ok("update_profile", remove("喜欢", "茶"));
+    assert_eq!(found["entries"], 1, "{found}");
 }

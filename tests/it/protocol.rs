@@ -411,6 +411,18 @@ fn a_lone_surrogate_is_answered_with_its_id() {
 }
 
 #[test]
+fn an_id_that_is_half_a_character_itself_is_not_sent_back() {
+    is_answered_with_an_error(br#"{"jsonrpc":"2.0","id":"\ud800","method":"tools/list"}"#, None);
+}
+
+#[test]
+fn an_id_of_no_kind_that_an_id_has_is_not_sent_back() {
+    for id in ["{}", "[7]", "true", "1.5"] {
+        is_answered_with_an_error(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":7}}"#).as_bytes(), None);
+    }
+}
+
+#[test]
 fn invalid_utf8_is_answered_with_its_id() {
     let mut line = br#"{"jsonrpc":"2.0","id":7003,"method":"tools/call","params":{"name":"append_event","arguments":{"type":"x","content":""#.to_vec();
     line.extend(b"\xff\xfe\"}}}");
@@ -433,6 +445,20 @@ fn a_line_just_under_four_mebibytes_is_read() {
     let refusal = server.finish_call(id).unwrap_err();
     assert_eq!(refusal.code, "invalid_argument");
     assert!(refusal.message.len() + refusal.hint.len() < 2000, "the text is not sent back");
+}
+
+#[test]
+fn a_line_of_four_mebibytes_is_read_and_one_byte_more_is_not() {
+    let line_of = |len: usize| {
+        let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":7005,\"method\":\"tools/call\",\"params\":{}", todo("甲"));
+        format!("{head}{}}}", " ".repeat(len - head.len() - 1))
+    };
+    is_answered_with_an_error(line_of((4 << 20) + 1).as_bytes(), Some(7005));
+    let workspace = workspace();
+    let mut server = Server::start(&workspace);
+    server.send_raw(line_of(4 << 20).as_bytes()).unwrap();
+    server.send_raw(b"\n").unwrap();
+    assert_eq!(server.finish_call(7005), Ok(json!({"id": "E001"})));
 }
 
 #[test]

@@ -150,6 +150,14 @@ fn a_worry_of_the_character_is_anchored_in_the_life_log() {
         (Some(log), json!({}), "L013"),
         (Some(log), json!({"life_log_id": "L010"}), "L010"),
         (None, json!({"life_log_id": "L010"}), "L010"),
+        // The newest first, and a heading of another level.
+        (
+            Some(
+                "## [L090] 2026-04-13T16:00 · 目录\n\n### [L021] 2026-04-12T16:00 · 阳台\n\n### [L020] 2026-04-11T16:00 · 咖啡馆\n",
+            ),
+            json!({}),
+            "L021",
+        ),
         (Some("# 生活\n\n<!-- ### [L050] 2026-04-12T16:00 · 示例 -->\n"), json!({}), "(never)"),
     ];
     for (log, more, touched) in cases {
@@ -190,4 +198,11 @@ fn a_worry_needs_a_text_a_known_kind_and_a_real_anchor() {
     ] {
         assert_eq!(workspace.refused("add_unresolved", arguments.clone()).code, code, "{arguments}");
     }
+}
+
+#[test]
+fn half_width_letters_and_zero_width_characters_together_make_no_other_worry() {
+    let workspace = with(&format!("{HEAD}\n{}\n", user_line("U001", "ガムを買う")));
+    let result = workspace.ok("add_unresolved", json!({"text": "ｶﾞﾑ\u{200b}を買う"}));
+    assert_eq!(result, json!({"id": "U001", "deduplicated": true}));
 }

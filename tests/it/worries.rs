@@ -389,3 +389,37 @@ fn a_line_that_belongs_to_a_worry_moves_with_it() {
     workspace.ok("resolve_unresolved", json!({"id": "M001", "resolved_by": "改好了"}));
     assert_eq!(worries(&workspace), format!("{}{}{remark}", file(&format!("{TOLD}{OTHER}")), closed(LINE, "改好了")));
 }
+
+// What stands around
+
+#[test]
+fn below_the_next_heading_worries_are_active_again() {
+    let old = format!("# 未完挂念\n\n{TOLD}\n## 已淡忘\n\n## 想做的事\n\n{LINE}");
+    let workspace = with(&old);
+    workspace.ok("touch_unresolved", json!({"id": "M001", "life_log_id": "L013"}));
+    assert_eq!(worries(&workspace), old.replace("last_touched=L010", "last_touched=L013"));
+}
+
+#[test]
+fn a_field_name_in_the_users_words_is_no_mark() {
+    let workspace = with(&file(TOLD));
+    workspace.ok("resolve_unresolved", json!({"id": "U001", "resolved_by": "她说 last_touched=L900 就好了"}));
+    let text = worries(&workspace);
+    assert!(text.contains("resolved_by: \"她说 last_touched&#61;L900 就好了\"\n"), "{text}");
+}
+
+#[test]
+fn a_mark_that_is_missing_goes_before_a_text_that_looks_like_one() {
+    let workspace = with(&file("- [U001] src=user_told a=b 是什么\n"));
+    workspace.ok("touch_unresolved", json!({"id": "U001", "life_log_id": "L013", "forced_echo": "false"}));
+    assert_eq!(worries(&workspace), file("- [U001] src=user_told last_touched=L013 a=b 是什么\n"));
+}
+
+#[test]
+fn a_comment_that_begins_below_a_worry_stays_whole_when_the_worry_goes() {
+    let comment = "  <!-- 注\n- [U050] 例\n-->\n";
+    let workspace = with(&file(&format!("{TOLD}{comment}{OTHER}")));
+    workspace.ok("resolve_unresolved", json!({"id": "U001", "resolved_by": "好了"}));
+    assert!(worries(&workspace).contains(comment), "{}", worries(&workspace));
+    assert_eq!(workspace.refused("touch_unresolved", json!({"id": "U050", "life_log_id": "L013"})).code, "not_found");
+}
