@@ -385,6 +385,10 @@ fn a_file_that_changes_all_the_time_is_refused_after_some_attempts_and_the_lock_
         outcomes.insert(
             id_or_code(server.call("append_event", event("一"))).map_or_else(|code| code, |_| "done".to_owned()),
         );
+        let outcome = workspace.call("append_event", event("一"));
+        if let Err(code) = id_or_code(outcome.answer()) {
+            assert_eq!((code.as_str(), outcome.status), ("changed_meanwhile", Some(3)));
+        }
     }
     for hand in hands {
         hand.stop(&workspace);

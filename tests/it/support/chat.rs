@@ -182,3 +182,26 @@ pub(crate) fn comes_true(time: Duration, condition: impl Fn() -> bool) -> bool {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// The values of the lines of this name in `distill_state.md`.
+pub(crate) fn lines_of(workspace: &Workspace, name: &str) -> Vec<String> {
+    workspace.read(STATE).lines().filter_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned()).collect()
+}
+
+pub(crate) fn timestamp_line(workspace: &Workspace) -> String {
+    lines_of(workspace, "timestamp:").pop().unwrap()
+}
+
+pub(crate) fn cursor_lines(workspace: &Workspace) -> Vec<String> {
+    lines_of(workspace, "cursor:")
+}
+
+/// An instant of a result.
+pub(crate) fn instant(text: &Value) -> Timestamp {
+    text.as_str().unwrap().parse().unwrap()
+}
+
+/// The warnings of a result.
+pub(crate) fn warnings(result: &Value) -> Vec<String> {
+    result["warnings"].as_array().into_iter().flatten().map(|w| w.as_str().unwrap().to_owned()).collect()
+}
