@@ -53,7 +53,8 @@ fn kill_a_server(workspace: &Workspace, name: &str, after: Duration) -> Promised
             1 => ("add_unresolved", json!({"text": text})),
             // The side file counts comforts: none after a turn for the worse.
             _ if n % 2 == 0 => ("update_mood", json!({"delta_valence": 0.01, "note": "上"})),
-            _ => ("update_mood", json!({"delta_valence": -0.01, "note": "下"})),
+            // Further down than up, so that a rise always comforts: above 0 none does.
+            _ => ("update_mood", json!({"delta_valence": -0.03, "note": "下"})),
         };
         texts.insert(server.start_call(tool, arguments), text);
     }
