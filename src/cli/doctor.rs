@@ -36,7 +36,11 @@ pub(super) fn run(context: &Context, fix: bool, dry_run: bool) -> Result<u8, Fai
     }
     if fix && !dry_run {
         let wait = Wait { limit: LOCK_WAIT, cancel: Cancel::default() };
-        workspace.change(&context.clock, &wait, doctor::repair)?.settling.settle()?;
+        let committed = workspace.change(&context.clock, &wait, doctor::repair)?;
+        committed.settling.settle()?;
+        for warning in &committed.warnings {
+            writeln!(io::stdout(), "\n{warning}")?;
+        }
         // Among them what the repair itself could not place of a crash.
         let conflicts = workspace.conflicts()?;
         if let Some(conflicts) = &conflicts {

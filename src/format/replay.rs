@@ -49,9 +49,13 @@ pub fn replay(file: MemoryFile, document: &mut Document, hunk: &Hunk) -> Outcome
 #[must_use]
 pub fn shows_any(file: MemoryFile, document: &Document, hunks: &[Hunk]) -> bool {
     hunks.iter().any(|hunk| {
-        let is_derived = hunk.anchor == Anchor::OpenItems;
         let is_visible = !hunk.new.trim().is_empty() || !hunk.old.trim().is_empty();
-        !is_derived && is_visible && replay(file, &mut document.clone(), hunk) == Outcome::Present
+        match hunk.anchor {
+            Anchor::OpenItems => false,
+            // A later mark makes ours needless, but does not show it.
+            Anchor::NewSentinel => has_lines(document.text(), hunk.new.trim()),
+            _ => is_visible && replay(file, &mut document.clone(), hunk) == Outcome::Present,
+        }
     })
 }
 
@@ -173,13 +177,15 @@ fn faded(document: &mut Document, letter: char, number: u64, block: &str) -> Out
 
 fn line(document: &mut Document, hunk: &Hunk) -> Outcome {
     let text = document.text().to_owned();
+    if markdown::lines(&text).any(|line| line.text == hunk.new) {
+        return Outcome::Present;
+    }
     let mut old = markdown::lines(&text).filter(|line| line.text == hunk.old);
     match (old.next(), old.next()) {
         (Some(line), None) => {
             document.replace(line.start..line.end(), &hunk.new, Anchor::Line);
             Outcome::Applied
         }
-        _ if markdown::lines(&text).any(|line| line.text == hunk.new) => Outcome::Present,
         _ => Outcome::Conflict,
     }
 }

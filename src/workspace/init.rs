@@ -24,8 +24,8 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("RECENT_HISTORY.md", include_str!("template/RECENT_HISTORY.md")),
     ("session_summary.md", include_str!("template/session_summary.md")),
 ];
-/// The files beside `memory/`.
-const BESIDE: [(&str, &str); 3] = [(LOCK, ""), (".distill.lock", ""), (".mood_state_aux", "")];
+/// The files beside `memory/`, empty at first.
+const BESIDE: [&str; 3] = [LOCK, ".distill.lock", ".mood_state_aux"];
 
 const SESSIONS: &str = "sessions";
 /// The name of `memory` until it is whole.
@@ -44,7 +44,7 @@ pub fn init(folder: &Path) -> Result<()> {
     let unfinished = folder.join(UNFINISHED);
     // What an `init` that was stopped has made may be made again.
     let was_stopped = unfinished.is_dir() && !folder.join(MEMORY).exists();
-    let made = BESIDE.iter().map(|(name, _)| *name).chain([SESSIONS]).filter(|_| !was_stopped);
+    let made = BESIDE.into_iter().chain([SESSIONS]).filter(|_| !was_stopped);
     for name in [MEMORY, JOURNAL, CONFLICTS, LEASE].into_iter().chain(made) {
         let path = folder.join(name);
         if path.symlink_metadata().is_ok() {
@@ -66,8 +66,11 @@ pub fn init(folder: &Path) -> Result<()> {
     if !folder.join(SESSIONS).is_dir() {
         make_folder(&folder.join(SESSIONS))?;
     }
-    for (name, text) in BESIDE {
-        write(&folder.join(name), text)?;
+    for name in BESIDE {
+        // Another `init` may have been faster, and a call after it: what it wrote stays.
+        let path = folder.join(name);
+        fs::OpenOptions::new().append(true).create(true).open(&path).map_err(failed("create", &path))?;
+        disk::sync_as_it_is(&path)?;
     }
     let memory = folder.join(MEMORY);
     disk::sync_folder_of(&unfinished.join(MEMORY))?;

@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     format::{
         MemoryFile,
-        document::{self, Document, Hunk},
+        document::{self, Anchor, Document, Hunk},
         events, index,
         replay::{Outcome, replay, shows_any},
     },
@@ -26,8 +26,8 @@ struct Found<'r> {
     path: PathBuf,
     bytes: Option<Vec<u8>>,
     standing: Standing,
-    /// Whether a copy beside it holds all of the change.
-    has_backup: bool,
+    /// The copy beside it, if that holds all of the change.
+    backup: Option<Vec<u8>>,
 }
 
 /// What a file holds, measured by the record.
@@ -62,13 +62,18 @@ pub(super) fn recover(
         let copy = disk::read(&disk::copy_of(&path)).ok().flatten().map(|(bytes, _)| bytes);
         let backup = copy.filter(|copy| Digest::of(copy) == change.after);
         let standing = classify(change, bytes.as_deref(), backup.as_deref(), is_same_boot);
-        found.push(Found { change, path, bytes, standing, has_backup: backup.is_some() });
+        found.push(Found { change, path, bytes, standing, backup });
     }
     // In the boot that goes on, the files hold whatever was written to them. Nothing of ours in any
     // of them: it was never answered, or somebody took it back.
     if is_same_boot && !found.iter().any(Found::shows_ours) {
         // Void only once it is safe that nothing of it is there.
-        apply::sync_as_they_are(found.iter().map(|found| found.path.as_path()))?;
+        let synced = apply::sync_as_they_are(found.iter().map(|found| found.path.as_path()));
+        if synced.is_err() {
+            // The pages prove nothing from now on.
+            let _ = journal.end(End::Lost);
+        }
+        synced?;
         journal.end(End::Void)?;
         return Ok(Vec::new());
     }
@@ -80,6 +85,7 @@ pub(super) fn recover(
     let mut events_text = None;
     for found in &found {
         let mut document = found.brought_forward(&mut warnings, &mut conflicts);
+        conflicts.extend(found.backup_to_keep(is_same_boot));
         match found.change.file {
             MemoryFile::Events => events_text = Some(document.text().to_owned()),
             MemoryFile::Index => {
@@ -98,6 +104,7 @@ pub(super) fn recover(
         }
         // Always a synced copy: after a failed sync the pages of the file itself prove nothing.
         let done = match found.bytes {
+            Some(_) if found.was_written_over() && !found.stands()? => None,
             Some(_) if found.was_written_over() => Some(apply::write_over(&found.path, document.bytes())?),
             Some(_) => apply::replace(&found.path, document.bytes(), true, || found.stands())?,
             // What was gone when it was looked at, and is back, is not overwritten.
@@ -113,7 +120,15 @@ pub(super) fn recover(
 impl Found<'_> {
     /// Whether the change has begun to be written where the file stands, which its backup waits for.
     fn was_written_over(&self) -> bool {
-        self.has_backup && matches!(self.standing, Standing::After | Standing::Torn(_))
+        self.backup.is_some() && matches!(self.standing, Standing::After | Standing::Torn(_))
+    }
+
+    /// The backup's text, if it may be all that is whole: the power went while the file was written over,
+    /// and another program wrote into what was left.
+    fn backup_to_keep(&self, is_same_boot: bool) -> Option<(MemoryFile, Hunk)> {
+        let is_needed = !is_same_boot && matches!(self.standing, Standing::Foreign { .. });
+        let new = String::from_utf8_lossy(self.backup.as_ref().filter(|_| is_needed)?).into_owned();
+        Some((self.change.file, Hunk { at: 0, old: String::new(), new, anchor: Anchor::Line }))
     }
 
     /// Whether the file is still as it was found.
@@ -172,7 +187,9 @@ fn classify(change: &FileChange, bytes: Option<&[u8]>, backup: Option<&[u8]>, is
     if let Some(whole) = backup {
         let old = document::revert(whole, &change.hunks).unwrap_or_default();
         let (torn, rest) = split(whole.len().max(old.len()));
-        if is_mixture(torn, whole, &old) && (rest.is_empty() || ![whole, &old].contains(&torn)) {
+        // While the system runs, writing over makes no file shorter than both.
+        let is_cut = is_same_boot && bytes.len() < whole.len().min(old.len());
+        if !is_cut && is_mixture(torn, whole, &old) && (rest.is_empty() || ![whole, &old].contains(&torn)) {
             return Standing::Torn([whole, rest].concat());
         }
     }
@@ -206,23 +223,49 @@ fn classify_append(change: &FileChange, bytes: &[u8]) -> Standing {
     let alike = tail.iter().zip(&ours).take_while(|(found, ours)| found == ours || **found == 0).count();
     // What another program adds begins on a new line, with a heading or a blank line. It may begin as
     // ours would have gone on.
-    let begins_anew = |rest: &&[u8]| {
+    let begins_anew = |rest: &[u8]| {
         rest.is_empty() || rest.starts_with(b"\n#") || rest.starts_with(b"\n\n") || rest.starts_with(b"\r\n")
     };
-    let Some(rest) = (1..=alike).rev().filter_map(|torn| tail.get(torn..)).find(begins_anew) else {
+    // Newlines alone may be anybody's. Where all of ours is NULs, what follows began behind it.
+    let is_cut = |(torn, rest): &(&[u8], &[u8])| {
+        torn.iter().any(|byte| !b"\r\n".contains(byte)) && (torn.len() == ours.len() || begins_anew(rest))
+    };
+    let Some((torn, rest)) = (1..=alike).rev().filter_map(|len| tail.split_at_checked(len)).find(is_cut) else {
         return foreign(bytes.to_vec());
     };
     if rest.is_empty() {
         return Standing::Torn([head, &ours].concat());
     }
-    Standing::Foreign { document: Document::new([head, rest].concat()), was_torn: true }
+    // Entries that are whole stay where they are.
+    let mut whole = 0;
+    for hunk in &change.hunks {
+        let end = whole + hunk.new.len();
+        if torn.get(..end) != ours.get(..end) {
+            break;
+        }
+        whole = end;
+    }
+    let mut kept = [head, torn.get(..whole).unwrap_or(&[])].concat();
+    if !kept.ends_with(b"\n") && !rest.starts_with(b"\n") && !rest.starts_with(b"\r\n") {
+        kept.push(b'\n');
+    }
+    kept.extend_from_slice(rest);
+    Standing::Foreign { document: Document::new(kept), was_torn: true }
 }
 
 /// A workspace whose events are gone is left alone: the record may be all that is left of them.
 fn refuse_damage(workspace: &Workspace, found: &[Found<'_>]) -> Result<()> {
-    let Some(events) = found.iter().find(|found| found.change.file == MemoryFile::Events) else { return Ok(()) };
-    let is_gone = events.bytes.as_deref().unwrap_or(&[]).trim_ascii().is_empty();
-    if !is_gone || matches!(events.standing, Standing::Torn(_) | Standing::Before) {
+    let of = |file| found.iter().find(|found| found.change.file == file);
+    let is_gone = match (of(MemoryFile::Events), of(MemoryFile::Index)) {
+        (Some(events), _) => {
+            let is_blank = events.bytes.as_deref().unwrap_or(&[]).trim_ascii().is_empty();
+            is_blank && !matches!(events.standing, Standing::Torn(_) | Standing::Before)
+        }
+        // The index would be refreshed from them.
+        (None, Some(_)) => workspace.text_of(MemoryFile::Events)?.trim_ascii().is_empty(),
+        (None, None) => false,
+    };
+    if !is_gone {
         return Ok(());
     }
     let cited = index::cited(&workspace.text_of(MemoryFile::Index)?);
@@ -230,5 +273,5 @@ fn refuse_damage(workspace: &Workspace, found: &[Found<'_>]) -> Result<()> {
         return Ok(());
     }
     let cited = cited.into_iter().map(|number| crate::format::id('E', number)).collect();
-    Err(Error::Damaged { path: events.path.clone(), cited })
+    Err(Error::Damaged { path: workspace.path_of(MemoryFile::Events.path())?, cited })
 }

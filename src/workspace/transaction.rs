@@ -23,7 +23,6 @@ use crate::{
     format::{
         MemoryFile,
         document::{self, Document},
-        replay,
     },
 };
 
@@ -223,6 +222,10 @@ impl<'w> Transaction<'w> {
         for plan in plans.iter().rev().filter(|plan| plan.begun.get()) {
             taken_back = plan.take_back().and(taken_back);
         }
+        if taken_back.is_err() {
+            // A sync among it may have failed: the pages prove nothing from now on.
+            let _ = journal.end(End::Lost);
+        }
         taken_back.and_then(|()| journal.end(End::Void))?;
         outcome
     }
@@ -335,6 +338,11 @@ impl<'t> Plan<'t> {
         let Some(standing) = standing else { return self.tidy() };
         let backup = disk::read(&disk::copy_of(self.path)).ok().flatten();
         let is_written_over = backup.is_some_and(|(backup, _)| backup == self.after());
+        // The record stays open: the next call brings the change forward, once.
+        let cannot = || {
+            let source = io::Error::other("another program wrote behind it");
+            Error::Io { path: self.path.to_owned(), doing: "take back the change of", source }
+        };
         match (&self.before, &self.append_to) {
             (None, _) if is_part(&standing, self.after()) => disk::remove(self.path)?,
             (Some(before), Some(file)) if standing.len() > before.len() && is_part(&standing, self.after()) => {
@@ -347,14 +355,9 @@ impl<'t> Plan<'t> {
             }
             (Some(before), None) if standing == self.after() => {
                 let stands = || Ok(disk::read(self.path)?.is_some_and(|(bytes, _)| bytes == standing));
-                apply::replace(self.path, before, true, stands)?.map_or(Ok(()), |applied| applied.sync())?;
+                apply::replace(self.path, before, true, stands)?.ok_or_else(cannot)?.sync()?;
             }
-            _ if replay::shows_any(self.file, &Document::new(standing), self.document.hunks()) => {
-                // The record stays open: the next call brings the change forward, once.
-                let source = io::Error::other("another program wrote behind it");
-                return Err(Error::Io { path: self.path.to_owned(), doing: "take back the change of", source });
-            }
-            _ => {}
+            _ => return Err(cannot()),
         }
         self.tidy()
     }

@@ -2,7 +2,9 @@
 //! in where what it belongs to still stands; everything else stays as that hand left it.
 
 use crate::{
-    attack::{Call, FIRST_BOOT, NEXT_BOOT, files_of, laid_out, look, next_worry, only_memory, run},
+    attack::{
+        Call, FIRST_BOOT, NEXT_BOOT, all_files_of, can_mount, files_of, laid_out, look, next_worry, only_memory, run,
+    },
     disk_model::Step,
     starts::{Files, STARTS},
     support::{Outcome, Workspace, bash, missing},
@@ -35,20 +37,42 @@ struct Recovered {
     warnings: String,
 }
 
+/// A workspace in which a call was stopped before the first step of this kind.
+fn stopped_before(
+    start: &Files,
+    tool: &'static str,
+    arguments: Value,
+    mounted: &[&str],
+    is_it: impl Fn(&Step) -> bool,
+) -> Workspace {
+    let call = Call { tool, arguments };
+    let steps = run(&laid_out(start), &call).with_mounted(mounted).traced().undisturbed().steps;
+    let number = steps.iter().filter(|step| step.is_made()).position(is_it).unwrap() + 1;
+    let workspace = laid_out(start);
+    run(&workspace, &call).with_mounted(mounted).with_fault(format!("stop:{number}")).now();
+    workspace
+}
+
 /// A workspace in which a call's record is safe and nothing more.
 fn stopped(start: &Files, tool: &'static str, arguments: Value) -> Workspace {
-    let call = Call { tool, arguments };
-    let steps = run(&laid_out(start), &call).traced().undisturbed().steps;
     let is_applied = |step: &Step| match step {
         Step::Create { path } | Step::Write { path, .. } | Step::Rename { to: path, .. } => path != ".memory_journal",
         _ => false,
     };
-    let first = steps.iter().position(is_applied).unwrap() + 1;
-    let workspace = laid_out(start);
-    let stopped = run(&workspace, &call).with_fault(format!("stop:{first}")).now();
-    assert_eq!(stopped.status, None, "{call:?} was not stopped");
-    assert_eq!(only_memory(files_of(workspace.root())), only_memory(start.clone()), "{call:?} changed a file");
+    let workspace = stopped_before(start, tool, arguments, &[], is_applied);
+    assert_eq!(only_memory(files_of(workspace.root())), only_memory(start.clone()), "{tool} changed a file");
     workspace
+}
+
+/// A workspace in which a call was answered, and nothing is synced yet.
+fn answered(start: &Files, tool: &'static str, arguments: Value, mounted: &[&str]) -> Workspace {
+    stopped_before(
+        start,
+        tool,
+        arguments,
+        mounted,
+        |step| matches!(step, Step::Sync { path } if path.starts_with("memory/") && !path.starts_with("memory/.")),
+    )
 }
 
 impl Recovered {
@@ -433,11 +457,24 @@ fn the_doctor_shows_what_its_own_repair_could_not_place() {
 
 /// A call whose `nth` fsync takes long, and what another program does meanwhile, once this file is there.
 fn while_syncing(workspace: &Workspace, nth: u32, arguments: &[&str], sign: &str, meanwhile: &str) -> Option<Outcome> {
+    while_syncing_with("", workspace, nth, arguments, sign, meanwhile)
+}
+
+/// The same, with a step that fails.
+fn while_syncing_with(
+    fault: &str,
+    workspace: &Workspace,
+    nth: u32,
+    arguments: &[&str],
+    sign: &str,
+    meanwhile: &str,
+) -> Option<Outcome> {
     let mut command = Command::new("strace");
     let delay = format!("inject=fsync:delay_enter=1500000:when={nth}");
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", &delay]);
     let inner = workspace.command();
     command.arg(inner.get_program()).args(inner.get_args()).args(arguments).env("COMPANION_MEMORY_BOOT", NEXT_BOOT);
+    command.env("COMPANION_MEMORY_FAULT", fault);
     let mut call = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(20);
     while fs::metadata(workspace.path(sign)).map_or(0, |metadata| metadata.len()) == 0 {
@@ -504,4 +541,173 @@ fn a_change_that_cannot_be_taken_back_is_made_once() {
     assert_eq!(events.matches("\n手写的一行\n").count(), 1, "{events:.0}");
     assert_eq!(workspace.read(PERSONA).matches("不吃香菜").count(), 1);
     assert!(workspace.index().ends_with("手写的一行\n"), "{}", workspace.index());
+}
+
+#[test]
+fn a_save_is_kept_although_a_copy_stands_beside_the_file() {
+    if missing(&["bash", "strace"]) {
+        return;
+    }
+    let workspace = answered(&STARTS["lived_in"], "append_event", adding(), &[]);
+    // A recovery is stopped itself, right before it renames the copy of the index.
+    let files = all_files_of(workspace.root());
+    let steps = run(&laid_out(&files), &look()).in_boot(NEXT_BOOT).traced().undisturbed().steps;
+    let is_rename = |step: &&Step| matches!(step, Step::Rename { to, .. } if to == "memory/MEMORY.md");
+    let number = steps.iter().filter(|step| step.is_made()).position(|step| is_rename(&step)).unwrap() + 1;
+    run(&workspace, &look()).in_boot(NEXT_BOOT).with_fault(format!("stop:{number}")).now();
+    assert!(workspace.path("memory/.MEMORY.md.new").exists());
+    let appends = r"printf '手写的一行\n' >> memory/MEMORY.md";
+    if while_syncing(&workspace, 1, &["call", "list_events"], "memory/.events.md.new", appends).is_none() {
+        return;
+    }
+    workspace.ok("add_unresolved", json!({"text": "下一件事"}));
+    assert!(workspace.index().contains("手写的一行\n") && workspace.index().contains("买伞"), "{}", workspace.index());
+}
+
+#[test]
+fn what_an_editor_keeps_of_a_change_that_is_taken_back_does_not_stay_alone() {
+    if missing(&["bash", "strace"]) {
+        return;
+    }
+    let start = &STARTS["lived_in"];
+    let recording = json!({
+        "event_updates": [{"id": "E002", "user_state": "改了"}],
+        "mood": {"delta_valence": -0.1, "note": "累"},
+    });
+    let call = Call { tool: "record_conversation", arguments: recording.clone() };
+    let steps = run(&laid_out(start), &call).traced().undisturbed().steps;
+    let is_mood = |step: &&Step| matches!(step, Step::Create { path } if path == "memory/.mood_state.md.new");
+    let number = steps.iter().filter(|step| step.is_made()).position(|step| is_mood(&step)).unwrap() + 1;
+    let workspace = laid_out(start);
+    let call = ["call", "record_conversation", &recording.to_string()];
+    let saves = r"cp memory/events.md memory/x; printf '\n手写的一行\n' >> memory/x; mv memory/x memory/events.md";
+    // The second fsync is that of the copy with which the events are taken back.
+    let fault = format!("eio:{number}");
+    if while_syncing_with(&fault, &workspace, 2, &call, "memory/.events.md.new", saves).is_none() {
+        return;
+    }
+    run(&workspace, &look()).in_boot(FIRST_BOOT).undisturbed();
+    assert!(workspace.events().contains("手写的一行\n"), "{}", workspace.events());
+    let shows = (workspace.events().contains("改了"), workspace.read(MOOD).contains("note: 累\n"));
+    assert!(shows == (true, true) || shows == (false, false), "{shows:?}");
+}
+
+// What is nobody's, and what is whole
+
+#[test]
+fn a_whole_event_of_ours_keeps_its_place_before_one_that_was_changed() {
+    let two = json!({"events": [adding(), {"type": "用户Todo", "content": "寄信", "date": "2026-04-13"}]});
+    let workspace = answered(&STARTS["lived_in"], "record_conversation", two, &[]);
+    let edited = workspace.events().replace("**内容**：寄信\n**状态**：待跟进", "**内容**：寄信\n**状态**：已关闭");
+    assert_ne!(edited, workspace.events());
+    workspace.write(EVENTS, &edited);
+    run(&workspace, &look()).in_boot(FIRST_BOOT).undisturbed();
+    assert_eq!(workspace.events(), edited);
+}
+
+#[test]
+fn neither_a_blank_line_nor_a_later_mark_of_another_program_shows_a_change_that_was_not_made() {
+    for theirs in
+        ["\n\n### [E004] 2026-04-12 · 重要事件\n**内容**：外面写的\n", "\n### [E000] 9999-04-12T10:00 · last_active\n"]
+    {
+        let workspace = stopped(&STARTS["lived_in"], "record_conversation", json!({"events": [adding()]}));
+        let edited = workspace.events() + theirs;
+        workspace.write(EVENTS, &edited);
+        run(&workspace, &look()).in_boot(FIRST_BOOT).undisturbed();
+        assert_eq!(workspace.events(), edited);
+    }
+}
+
+#[test]
+fn nuls_go_whatever_stands_behind_them() {
+    let start = &STARTS["lived_in"];
+    let workspace = answered(start, "append_event", adding(), &[]);
+    let mut bytes = workspace.bytes(EVENTS);
+    bytes[start[EVENTS].len()..].fill(0);
+    bytes.extend_from_slice(THEIRS.trim_start().as_bytes());
+    workspace.write(EVENTS, &bytes);
+    run(&workspace, &look()).in_boot(NEXT_BOOT).undisturbed();
+    let events = workspace.events();
+    assert!(!events.contains('\0') && events.contains(THEIRS.trim_start()) && events.contains(ADDED), "{events:?}");
+    assert_eq!(workspace.ok("append_event", adding())["id"], "E010");
+}
+
+#[test]
+fn a_line_that_stands_as_it_was_to_become_needs_no_other() {
+    let correcting = json!({"old_text": "怕打雷", "new_text": "怕黑"});
+    let done = "- **[2026-04-02]** 怕黑\n";
+    let both = format!("{done}- **[2026-04-02]** 怕打雷\n");
+    let recovered = Recovered::of("correct_persona", correcting, &[(PERSONA, "- **[2026-04-02]** 怕打雷\n", &both)]);
+    recovered.has(PERSONA, &[]);
+    recovered.has_no_conflict();
+}
+
+// Mounted files
+
+#[test]
+fn a_deletion_by_hand_in_a_mounted_file_stays() {
+    if !can_mount() {
+        return;
+    }
+    let changing = json!({"id": "E002", "content": "改"});
+    let workspace = answered(&STARTS["lived_in"], "update_event", changing, &[EVENTS]);
+    let text = workspace.events();
+    let kept = &text[..text.rfind("### ").unwrap()];
+    workspace.write(EVENTS, kept);
+    run(&workspace, &look()).with_mounted(&[EVENTS]).in_boot(FIRST_BOOT).undisturbed();
+    assert_eq!(workspace.events(), kept);
+}
+
+#[test]
+fn what_was_whole_beside_a_torn_mounted_file_is_kept_where_another_program_wrote_into_that() {
+    if !can_mount() {
+        return;
+    }
+    let start = &STARTS["lived_in"];
+    let changing = json!({"id": "E002", "content": "很长".repeat(100)});
+    let workspace = answered(start, "update_event", changing, &[EVENTS]);
+    let whole = workspace.events();
+    // The new length did not reach the disk, and another program goes on from the old one.
+    workspace.write(EVENTS, [&whole.as_bytes()[..start[EVENTS].len()], THEIRS.as_bytes()].concat());
+    run(&workspace, &look()).with_mounted(&[EVENTS]).in_boot(NEXT_BOOT).undisturbed();
+    assert!(String::from_utf8_lossy(&workspace.bytes(EVENTS)).contains(THEIRS));
+    let kept = workspace.read(".memory_conflicts");
+    assert!(kept.contains("**内容**：交房租") && kept.contains("很长很长"), "{kept}");
+}
+
+// The doctor
+
+#[test]
+fn the_doctor_tells_what_its_own_recovery_renumbered() {
+    let start = &STARTS["lived_in"];
+    let workspace = answered(start, "append_event", adding(), &[]);
+    let theirs = THEIRS.replace("E009", "E004");
+    workspace.write(EVENTS, [&start[EVENTS], theirs.as_bytes()].concat());
+    let mut command = workspace.command();
+    command.args(["doctor", "--fix"]).env("COMPANION_MEMORY_BOOT", NEXT_BOOT);
+    let outcome = Outcome::of(command, None);
+    assert!(workspace.events().contains("### [E005] 2026-04-13 · 用户Todo\n"), "{}", workspace.events());
+    assert!(outcome.stdout.contains("E005"), "{outcome:?}");
+}
+
+#[test]
+fn an_index_is_not_refreshed_from_events_that_are_gone() {
+    let start = &STARTS["lived_in"];
+    let mut files = start.clone();
+    edited(&mut files, "memory/MEMORY.md", "- [E003] 用户Todo · 交房租\n", "");
+    for step in 1.. {
+        let workspace = laid_out(&files);
+        let mut command = workspace.command();
+        let fault = format!("stop:{step}");
+        command.args(["doctor", "--fix"]).env("COMPANION_MEMORY_BOOT", FIRST_BOOT).env("COMPANION_MEMORY_FAULT", fault);
+        assert_eq!(Outcome::of(command, None).status, None, "no step left the index changed and the record open");
+        let is_open = workspace.bytes(".memory_journal").windows(6).any(|word| word == b" open ");
+        if is_open && workspace.index().contains("[E003]") {
+            workspace.write(EVENTS, "");
+            let call = Call { tool: "append_event", arguments: adding() };
+            let ran = run(&workspace, &call).in_boot(FIRST_BOOT).now();
+            assert_eq!(ran.refusal.unwrap().code, "damaged");
+            return;
+        }
+    }
 }
