@@ -80,15 +80,7 @@ impl Moment {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "hours are shown, not counted with")]
     pub fn hours_since(&self, written: &str) -> Option<f64> {
-        let then = match written.parse::<Timestamp>() {
-            Ok(instant) => instant,
-            Err(_) => written
-                .parse::<jiff::civil::DateTime>()
-                .ok()?
-                .to_zoned_datetime(self.0.time_zone().clone())
-                .ok()?
-                .timestamp(),
-        };
+        let then = self.parse_instant(written)?;
         Some((self.0.timestamp().as_second() - then.as_second()) as f64 / 3_600.0)
     }
 

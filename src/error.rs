@@ -202,7 +202,7 @@ impl Error {
             Self::MissingArgument { .. } => "nothing was written; call again with this argument",
             Self::NotFound { .. } => "look at what there is with the reading tools and call again; nothing was written",
             Self::Ambiguous { .. } => {
-                "nothing was written; say more exactly which one is meant: an event by its `date`, a text by more of it"
+                "nothing was written; say more exactly which one is meant: an event by its `date`, a text by more of it; what has the same id and day only a person can renumber"
             }
             Self::SectionFull { .. } => {
                 "not written; name the entry that may go with action `replace` and its `old_text`: a 半核心 one only if it is very old, a 核心 one only with the user's own words in `user_said`"

@@ -18,8 +18,7 @@ fn main() -> ExitCode {
     let context = match arguments.context() {
         Ok(context) => context,
         Err(error) => {
-            tracing::error!("{}", error.report());
-            return ExitCode::from(2);
+            return ExitCode::from(cli::wrongly_called(&error));
         }
     };
     let toolset = arguments.toolset();

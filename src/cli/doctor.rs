@@ -64,7 +64,7 @@ enum Health {
 /// Prints what is wrong or odd.
 fn report(workspace: &Workspace, context: &Context) -> Result<Health, Failure> {
     let mut out = io::stdout();
-    let ailments = workspace.ailments()?;
+    let ailments = workspace.ailments();
     for ailment in &ailments {
         writeln!(out, "{}: {}; {}", ailment.path.display(), ailment.what, ailment.remedy)?;
     }

@@ -35,7 +35,7 @@ const USAGE: u8 = 2;
 )]
 pub struct Arguments {
     /// The workspace: the folder that holds `memory/`. Default: `WORKSPACE_DIR`, else the current
-    /// folder or the nearest parent that has a `memory` folder.
+    /// folder; of these two, the nearest parent that has a `memory` folder will do.
     #[arg(long, global = true, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// The time zone, such as `Asia/Shanghai`. Default: the local one, as `date` has it.
@@ -163,6 +163,12 @@ pub fn run(command: Command, toolset: Toolset, context: &Context) -> u8 {
         Command::Demo => demo::run(context),
     };
     code(done.map(|()| 0))
+}
+
+/// Tells that the program was called wrongly, and answers the exit code.
+#[must_use]
+pub fn wrongly_called(error: &Error) -> u8 {
+    Failure::Usage(error.to_string()).report()
 }
 
 /// The exit code, once a failure has been told.

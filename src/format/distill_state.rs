@@ -111,8 +111,20 @@ pub fn keep_one(document: &mut Document, is_usable: impl Fn(&str) -> bool) {
     let kept = chosen(&text, is_usable).first().map(|heading| heading.start);
     for entry in entries(&text).iter().rev() {
         let (Some(heading), Some(last)) = (entry.first(), entry.last()) else { continue };
-        if Some(heading.start) != kept {
-            document.replace(heading.start..last.next, "", Anchor::Entry(heading.text.to_owned()));
+        if Some(heading.start) == kept {
+            continue;
+        }
+        let anchor = || Anchor::Entry(heading.text.to_owned());
+        let is_ours = |line: &&Line<'_>| {
+            line.heading().is_some() || [TIMESTAMP, CURSOR, LAST_SCAN].iter().any(|name| value(line, name).is_some())
+        };
+        if entry.iter().all(|line| line.is_blank() || is_ours(&line)) {
+            document.replace(heading.start..last.next, "", anchor());
+            continue;
+        }
+        // What a person wrote below it stays.
+        for line in entry.iter().rev().filter(is_ours) {
+            document.replace(line.start..line.next, "", anchor());
         }
     }
 }

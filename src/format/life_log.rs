@@ -1,6 +1,8 @@
 //! `memory/life_log.md` and its archives: the character's own life, `### [L013] 2026-04-12T16:00 · …`.
 //! Read only.
 
+use std::collections::HashMap;
+
 use jiff::civil::Date;
 
 use super::{id_number, leading_date, markdown};
@@ -20,8 +22,14 @@ pub fn newest(text: &str) -> Option<u64> {
     entries(text).map(|(number, _)| number).max()
 }
 
-/// The day of an entry, if it is there and has one.
+/// The days of the entries that have one, by their numbers; of two of a number, the first counts.
 #[must_use]
-pub fn date_of(text: &str, number: u64) -> Option<Date> {
-    entries(text).find(|(found, _)| *found == number).and_then(|(_, rest)| leading_date(rest))
+pub fn dates<'t>(texts: impl IntoIterator<Item = &'t String>) -> HashMap<u64, Date> {
+    let mut dates = HashMap::new();
+    for (number, rest) in texts.into_iter().flat_map(|text| entries(text)) {
+        if let Some(date) = leading_date(rest) {
+            dates.entry(number).or_insert(date);
+        }
+    }
+    dates
 }

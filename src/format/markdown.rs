@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::{bom_len, slice, without_bom};
+use super::{PLACEHOLDER, bom_len, slice, without_bom};
 
 /// One line of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl<'t> Line<'t> {
 
     /// Whether this is a visible `（暂无）`, which gives way to a first entry.
     pub(crate) fn is_placeholder(&self) -> bool {
-        self.visible && self.text.trim_start_matches(['-', '*', '+', ' ']).trim_start().starts_with("（暂无")
+        self.visible && self.text.trim_start_matches(['-', '*', '+', ' ']).trim_start().starts_with(PLACEHOLDER)
     }
 
     /// Whether the line is empty or only white space.

@@ -98,6 +98,15 @@ pub fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
+/// Whether a text says nothing: white space, perhaps behind a byte order mark.
+#[must_use]
+pub fn is_empty(text: &str) -> bool {
+    without_bom(text).trim().is_empty()
+}
+
+/// How a line begins that stands in for a first entry, such as `（暂无）` or `（暂无快照）`.
+pub const PLACEHOLDER: &str = "（暂无";
+
 /// Where a text begins behind its byte order mark.
 pub(crate) fn bom_len(text: &str) -> usize {
     text.len() - without_bom(text).len()

@@ -165,7 +165,7 @@ fn snapshots(text: &str) -> Vec<Snapshot> {
 fn head_field(text: &str, name: &str) -> Option<Range<usize>> {
     let is_history = |line: &markdown::Line<'_>| line.heading().is_some_and(|(_, heading)| heading.contains(HISTORY));
     let head = markdown::lines(text).take_while(|line| !is_snapshot(line) && !is_history(line));
-    head.into_iter().find_map(|line| field(&line, name))
+    head.filter(|line| !line.in_comment).find_map(|line| field(&line, name))
 }
 
 /// Reads the mood, and what is odd about it.
@@ -317,7 +317,7 @@ fn write_field(document: &mut Document, name: &str, value: &str) {
     {
         let anchor = Anchor::Field(name.to_owned());
         let text = document.text().to_owned();
-        let standing = markdown::lines(&text).find(|line| field(line, name).is_some());
+        let standing = markdown::lines(&text).find(|line| !line.in_comment && field(line, name).is_some());
         match standing {
             Some(line) => document.replace(line.start..line.end(), &format!("{name}: {value}"), anchor),
             None => {

@@ -49,7 +49,7 @@ fn is_heading(line: &Line<'_>) -> bool {
     line.heading().is_some() || (line.visible && line.text.starts_with('【'))
 }
 
-/// The texts of the block's entries, as they were given, with the dates they are written with.
+/// The texts of the block's entries, as they were given.
 #[must_use]
 pub fn details(text: &str) -> Vec<String> {
     block(text).iter().filter_map(entry).map(|(_, text)| unescape(text).into_owned()).collect()
@@ -137,6 +137,10 @@ pub fn correct(document: &mut Document, old: &str, new: &str) -> Result<usize, R
         [(number, line, place)] => (*number, line, place.clone()),
         many => return Err(Refusal::Ambiguous(many.iter().map(|(number, ..)| *number).collect())),
     };
+    // The same call made again: `不喜欢` for `喜欢` stands already.
+    if occurrences(line.text, new).iter().any(|said| said.start <= place.start && place.end <= said.end) {
+        return Ok(number);
+    }
     let (before, after) = (slice(line.text, 0..place.start), slice(line.text, place.end..line.text.len()));
     let corrected = format!("{before}{}{after}", escape(new));
     let marks_kept = marks(&corrected) == marks(before) + marks(after);
@@ -190,8 +194,8 @@ fn kind(text: &str) -> (Option<usize>, bool, bool, bool, bool) {
 /// The character's emotional stability, 1 to 5; 3 if it is not said.
 #[must_use]
 pub fn stability(text: &str) -> u8 {
-    let said = text.lines().find_map(|line| {
-        let rest = line.trim_start_matches(['-', '*', ' ', '\t']).strip_prefix("stability")?;
+    let said = markdown::lines(text).filter(|line| !line.in_comment).find_map(|line| {
+        let rest = line.text.trim_start_matches(['-', '*', ' ', '\t']).strip_prefix("stability")?;
         let value = rest.trim_start_matches(['*', ' ']).strip_prefix([':', '：'])?;
         value.split_whitespace().next()?.parse().ok()
     });

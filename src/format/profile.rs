@@ -185,7 +185,7 @@ impl Section {
         let contains = |names: &[&str]| key.is_some_and(|key| names.iter().any(|name| key.contains(name)));
         let names_closest = || {
             let text = NOT_CLOSEST.iter().fold(text.to_lowercase(), |text, word| text.replace(word, ""));
-            CLOSEST.iter().any(|word| text.contains(word))
+            CLOSEST.iter().any(|word| names(&text, word))
         };
         if contains(&NAME_KEYS) || self.name.contains("禁忌") {
             Tier::核心
@@ -199,16 +199,26 @@ impl Section {
     }
 }
 
+/// Whether a text names somebody: English words only whole, since `Jason` is no `son`.
+fn names(text: &str, word: &str) -> bool {
+    if !word.is_ascii() {
+        return text.contains(word);
+    }
+    text.split(|c: char| !c.is_ascii_alphabetic()).any(|found| found == word || found.strip_suffix('s') == Some(word))
+}
+
 /// Reads the sections: every heading below the title.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut in_title = false;
+    let mut had_heading = false;
     let mut in_entry = false;
     for (line, number) in markdown::lines(text).zip(1..) {
         if let Some((level, heading)) = line.heading() {
             in_entry = false;
-            in_title = level == 1 && sections.is_empty();
+            in_title = level == 1 && !had_heading;
+            had_heading = true;
             if !in_title {
                 sections.push(Section {
                     name: heading.to_owned(),
@@ -256,7 +266,7 @@ fn read_entry(section: &Section, line: &Line<'_>, bullet: &str) -> Entry {
     let value = keyed.map_or(body, |(_, value)| value);
     let value_start = start + body.len() - value.len();
     let text = unescape(body).into_owned();
-    let keyed = keyed.map(|(key, value)| (key.to_owned(), unescape(value).into_owned()));
+    let keyed = keyed.map(|(key, value)| (unescape(key).into_owned(), unescape(value).into_owned()));
     let tier = mark.unwrap_or_else(|| section.default_tier(keyed.as_ref().map(|(key, _)| key.as_str()), &text));
     Entry {
         text,
@@ -286,7 +296,7 @@ pub(super) fn split_key(body: &str) -> Option<(&str, &str)> {
     let colon = rest.find(['：', ':'])?;
     let (suffix, value) = rest.split_at_checked(colon)?;
     let is_suffix = suffix.is_empty() || suffix.starts_with(['（', '(']);
-    is_suffix.then_some((key.trim(), value.trim_start_matches(['：', ':']).trim()))
+    is_suffix.then_some((key.trim(), value.strip_prefix(['：', ':']).unwrap_or(value).trim()))
 }
 
 /// The section of this name: the exact name, then the text before `（` or one `/`-part.

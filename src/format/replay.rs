@@ -160,8 +160,8 @@ fn worry(document: &mut Document, letter: char, number: u64, hunk: &Hunk) -> Out
     }
 }
 
-/// The place where a worry left comes before the place where it went: if it still stands there, it
-/// was changed by another hand, and stays.
+/// Replayed behind the change that took it from its place: if it still stands there, it was changed by
+/// another hand, and stays.
 fn faded(document: &mut Document, letter: char, number: u64, block: &str) -> Outcome {
     let worries = unresolved::parse(document.text());
     match worries.iter().find(|worry| (worry.letter, worry.number) == (letter, number)) {
@@ -230,8 +230,9 @@ fn in_entry(file: MemoryFile, document: &mut Document, heading: &str, hunk: &Hun
 
 fn in_field(file: MemoryFile, document: &mut Document, name: &str, hunk: &Hunk) -> Outcome {
     let text = document.text().to_owned();
-    let standing = markdown::lines(&text)
-        .find(|line| line.text.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', '：'])));
+    let standing = markdown::lines(&text).find(|line| {
+        !line.in_comment && line.text.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', '：']))
+    });
     match standing {
         Some(line) if line.text == hunk.new.trim() => Outcome::Present,
         Some(line) if line.text == hunk.old.trim() => {

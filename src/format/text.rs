@@ -128,8 +128,8 @@ pub fn enumerate(names: &[String], separator: &str) -> String {
 /// The same, each name as it is to be written.
 #[must_use]
 pub fn quote(names: &[String]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{}`", shorten(name))).collect();
-    let shown = quoted.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let quoted: Vec<_> = names.iter().take(LISTED).map(|name| format!("`{}`", shorten(name))).collect();
+    let shown = quoted.join(", ");
     if names.len() > LISTED { format!("{shown} and {} more", names.len() - LISTED) } else { shown }
 }
 

@@ -250,9 +250,9 @@ pub fn fade(document: &mut Document, worry: &Worry, resolved_by: Option<&str>) {
     let line =
         format!("{}{}\n{}", worry.raw.trim_end(), reason.unwrap_or_default(), continued.trim_start_matches('\n'));
     let line = format!("{}\n", line.trim_end());
-    // First the later place, so that the earlier one stays right.
-    insert_faded(document, &line, Anchor::Faded(worry.letter, worry.number));
+    // First it goes: its place is of this text, and 已淡忘 may stand above it.
     document.replace(worry.place.clone(), "", Anchor::Worry(worry.letter, worry.number));
+    insert_faded(document, &line, Anchor::Faded(worry.letter, worry.number));
 }
 
 /// Inserts a worry's line behind the last faded one.

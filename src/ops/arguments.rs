@@ -61,8 +61,9 @@ fn read_value(schema: &JsonObject, value: Value, place: &str) -> Result<Value> {
             other => return Err(wrong(&other)),
         },
         Some("array") => {
-            let Value::Array(items) = parsed(value) else {
-                return Err(Error::invalid(place, "no list", expected(schema)));
+            let items = match parsed(value) {
+                Value::Array(items) => items,
+                other => return Err(wrong(&other)),
             };
             let item = schema.get("items").and_then(Value::as_object);
             let read = |(index, value)| match item {
@@ -136,7 +137,7 @@ fn expected(schema: &JsonObject) -> String {
         Some("boolean") => "`true` or `false`",
         Some("string") if schema.contains_key("format") => "a date `YYYY-MM-DD`",
         Some("string") => "a text",
-        Some("array") => "a list",
+        Some("array") => "a list, in brackets",
         Some("object") => "an object",
         _ => "a value",
     };

@@ -8,7 +8,7 @@ use crate::{
     format::{
         MemoryFile, distill_state,
         events::{self},
-        index, life_log, profile, unresolved,
+        index, is_empty, life_log, profile, unresolved,
     },
     ops::distillation::is_usable,
     workspace::{Reading, Transaction},
@@ -74,7 +74,7 @@ fn examine_events(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Res
     }
     let index = reading.document(MemoryFile::Index)?.text().to_owned();
     let cited = index::cited(&index);
-    if text.trim().is_empty() && !cited.is_empty() {
+    if is_empty(&text) && !cited.is_empty() {
         let what = format!("is empty or gone, but `MEMORY.md` cites {} events", cited.len());
         let remedy = "bring it back from a copy before anything is written";
         findings.push(Finding { is_grave: true, ..Finding::new(file, None, what, remedy) });
@@ -99,14 +99,14 @@ fn examine_worries(reading: &mut Reading<'_>, findings: &mut Vec<Finding>) -> Re
     let worries = unresolved::parse(reading.document(file)?.text());
     let mut logs: Vec<_> = reading.life_log_archives()?.into_iter().map(|(_, text)| text).collect();
     logs.push(reading.document(MemoryFile::LifeLog)?.text().to_owned());
+    let dates = life_log::dates(&logs);
     let mut lines_of = BTreeMap::new();
     for worry in &worries {
         if let Some(first) = lines_of.insert(worry.id(), worry.line) {
             let what = format!("{} stands twice, in lines {first} and {}", worry.id(), worry.line);
             findings.push(Finding::new(file, Some(worry.line), what, "give one of them a free number by hand"));
         }
-        let is_anchored =
-            worry.last_touched().is_some_and(|number| logs.iter().any(|log| life_log::date_of(log, number).is_some()));
+        let is_anchored = worry.last_touched().is_some_and(|number| dates.contains_key(&number));
         if worry.active && worry.is_fading() && !is_anchored {
             let what = format!(
                 "{} was last touched by no entry of the life log that has a day, so it never fades",

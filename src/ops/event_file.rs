@@ -34,7 +34,7 @@ pub(super) fn open(transaction: &mut Transaction<'_>) -> Result<String> {
 /// `damaged` if it is empty or gone while `MEMORY.md` cites events.
 pub(super) fn look(reading: &mut Reading<'_>) -> Result<String> {
     let text = reading.document(MemoryFile::Events)?.text().to_owned();
-    if text.trim().is_empty() {
+    if format::is_empty(&text) {
         let cited = index::cited(reading.document(MemoryFile::Index)?.text());
         refuse_damage(&text, &cited, || reading.path(MemoryFile::Events))?;
     }
@@ -42,7 +42,7 @@ pub(super) fn look(reading: &mut Reading<'_>) -> Result<String> {
 }
 
 fn refuse_damage(text: &str, cited: &[u64], path: impl FnOnce() -> Result<PathBuf>) -> Result<()> {
-    if cited.is_empty() || !format::without_bom(text).trim().is_empty() {
+    if cited.is_empty() || !format::is_empty(text) {
         return Ok(());
     }
     Err(Error::Damaged { path: path()?, cited: cited.iter().map(|number| id('E', *number)).collect() })
@@ -51,7 +51,9 @@ fn refuse_damage(text: &str, cited: &[u64], path: impl FnOnce() -> Result<PathBu
 /// The number of the next event: behind every event of the file and every one that the index cites.
 pub(super) fn next_number(transaction: &mut Transaction<'_>, events: &Events<'_>) -> Result<u64> {
     let cited = index::cited(transaction.document(MemoryFile::Index)?.text());
-    let largest = cited.into_iter().fold(events.largest(), u64::max);
+    // One that nothing can follow is a slip in the index.
+    let cited = cited.into_iter().filter(|number| *number < LARGEST_ID);
+    let largest = cited.fold(events.largest(), u64::max);
     free_behind(largest, 'E', || transaction.path(MemoryFile::Events))
 }
 

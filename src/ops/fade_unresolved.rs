@@ -66,10 +66,10 @@ pub(super) fn apply(force: bool, transaction: &mut Transaction<'_>) -> Result<Re
     }
     let mut logs = transaction.life_log_archives()?;
     logs.push(transaction.text(MemoryFile::LifeLog)?);
+    let dates = life_log::dates(&logs);
     let worries = unresolved::parse(transaction.document(MemoryFile::Unresolved)?.text());
     for worry in worries.iter().filter(|worry| worry.active && worry.is_fading()) {
-        let touched =
-            worry.last_touched().and_then(|number| logs.iter().find_map(|log| life_log::date_of(log, number)));
+        let touched = worry.last_touched().and_then(|number| dates.get(&number).copied());
         let (Some(touched), Some(decay_days)) = (touched, worry.decay_days()) else {
             reply.unanchored.push(worry.id());
             continue;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, Read, Tool, event_file, id_number, optional_date};
+use super::{Effect, Operation, Read, Tool, event_file, id_number, optional_date, optional_text};
 use crate::{
     error::Result,
     format::{
@@ -132,8 +132,8 @@ impl Read for ListEvents {
         let due_by = optional_date("due_on_or_before", params.due_on_or_before.as_deref(), today)?;
         let since = optional_date("since", params.since.as_deref(), today)?;
         let before = params.before_id.as_deref().map(|raw| id_number("before_id", 'E', raw)).transpose()?;
-        let words: Vec<String> =
-            params.query.iter().flat_map(|query| query.split_whitespace()).map(search_key).collect();
+        let query = optional_text("query", params.query.as_deref())?.unwrap_or_default();
+        let words: Vec<_> = query.split_whitespace().map(search_key).filter(|word| !word.is_empty()).collect();
 
         let text = event_file::look(reading)?;
         let parsed = events::parse(&text);

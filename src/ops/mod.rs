@@ -107,7 +107,7 @@ impl Toolset {
             Self::Distill => {
                 matches!(name, "get_overview" | "read_memory" | "search_memory") || name.starts_with("distill_")
             }
-            Self::Read => matches!(name, "list_events" | "get_overview" | "read_memory" | "search_memory"),
+            Self::Read => find(name).is_some_and(Tool::is_read_only),
         }
     }
 }
@@ -161,6 +161,8 @@ enum Effect {
     AddsOnce,
     /// Puts something in the place of something else; the same call again changes nothing.
     Replaces,
+    /// Adds something and puts something in the place of something else.
+    Records,
 }
 
 #[derive(Debug)]
@@ -266,13 +268,13 @@ impl Tool {
     /// Whether it may put something in the place of something else.
     #[must_use]
     pub fn is_destructive(&self) -> bool {
-        self.effect == Effect::Replaces
+        matches!(self.effect, Effect::Replaces | Effect::Records)
     }
 
     /// Whether the same call again changes nothing.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
-        self.effect != Effect::Adds
+        !matches!(self.effect, Effect::Adds | Effect::Records)
     }
 
     /// Makes a call.

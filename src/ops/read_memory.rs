@@ -125,7 +125,10 @@ impl Read for ReadMemory {
             Some(name) => {
                 let place = sections::find(&whole, name).ok_or_else(|| Error::NotFound {
                     what: format!("section `{}` of `{}`", shorten(name), file.path()),
-                    expected: format!("one of {}", quote(&sections::names(&whole))),
+                    expected: match sections::names(&whole).as_slice() {
+                        [] => "none: the file has no headings".to_owned(),
+                        names => format!("one of {}", quote(names)),
+                    },
                 })?;
                 whole.get(place).unwrap_or("")
             }

@@ -117,7 +117,7 @@ pub(super) struct Recorded {
 impl Operation for RecordConversation {
     const NAME: &'static str = "record_conversation";
     const TITLE: &'static str = "Record a conversation";
-    const EFFECT: Effect = Effect::Replaces;
+    const EFFECT: Effect = Effect::Records;
     type Params = Params;
     type Reply = Reply;
 }
@@ -161,7 +161,7 @@ pub(super) fn record(facts: Facts, transaction: &mut Transaction<'_>, skip_twins
     })?;
     let mut fresh = Vec::new();
     each("profile", facts.profile, skipped, |item| update_profile::apply(item, transaction, &mut fresh))?;
-    each("event_updates", facts.event_updates, skipped, |item| UpdateEvent::run(item, transaction))?;
+    each("event_updates", facts.event_updates, skipped, |item| UpdateEvent::apply(&item, transaction))?;
     let events = each("events", facts.events, skipped, |item| append_event::apply(item, transaction, skip_twins))?;
     each("resolved", facts.resolved, skipped, |item| ResolveUnresolved::run(item, transaction))?;
     let worries = each("unresolved", facts.unresolved, skipped, |item| AddUnresolved::run(item, transaction))?;

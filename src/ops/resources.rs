@@ -149,7 +149,7 @@ fn limited(file: MemoryFile, text: &str) -> String {
     format!("{}\n{note}", start.rsplit_once('\n').map_or(start, |(lines, _)| lines))
 }
 
-/// The overview for people and prompts.
+/// The overview for people.
 fn overview(reading: &mut Reading<'_>) -> Result<String> {
     let seen = get_overview::look(reading)?;
     let mut text = String::from("# Memory\n\n");

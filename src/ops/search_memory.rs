@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, Operation, Read, Tool, read_memory::ReadableFile, text};
 use crate::{
-    error::Result,
+    error::{Error, Result},
     format::{
         MemoryFile,
         passages::{self, Passage},
@@ -81,7 +81,10 @@ enum Rank {
 impl Read for SearchMemory {
     fn run(params: Params, reading: &mut Reading<'_>) -> Result<Reply> {
         let query = text("query", &params.query)?;
-        let words: Vec<_> = query.split_whitespace().map(search_key).collect();
+        let words: Vec<_> = query.split_whitespace().map(search_key).filter(|word| !word.is_empty()).collect();
+        if words.is_empty() {
+            return Err(Error::invalid("query", "empty", "a text"));
+        }
         let files = if params.files.is_empty() { ReadableFile::ALL.to_vec() } else { params.files };
 
         let mut found: Vec<(Rank, Hit)> = Vec::new();

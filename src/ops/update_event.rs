@@ -11,7 +11,7 @@ use crate::{
         MemoryFile,
         events::{self, Event, EventType, Events, Field, NO_DUE_DATE, Status},
         id,
-        text::enumerate,
+        text::{enumerate, quote},
     },
     workspace::Transaction,
 };
@@ -74,10 +74,19 @@ impl Operation for UpdateEvent {
 
 impl Write for UpdateEvent {
     fn run(params: Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
+        let reply = Self::apply(&params, transaction)?;
+        event_file::refresh_index(transaction)?;
+        Ok(reply)
+    }
+}
+
+impl UpdateEvent {
+    /// The change without the index, which a larger call refreshes once at its end.
+    pub(super) fn apply(params: &Params, transaction: &mut Transaction<'_>) -> Result<Reply> {
         let today = transaction.now().date();
         let number = id_number("id", 'E', &params.id)?;
         let date = optional_date("date", params.date.as_deref(), today)?;
-        let mut changes = changes(&params, today)?;
+        let mut changes = changes(params, today)?;
         let standing = event_file::open(transaction)?;
         let standing = events::parse(&standing);
         let event = choose(&standing, number, date)?;
@@ -99,7 +108,6 @@ impl Write for UpdateEvent {
             _ => true,
         });
         let changed = events::set_fields(transaction.document(MemoryFile::Events)?, event, &changes);
-        event_file::refresh_index(transaction)?;
         Ok(Reply { id: id('E', number), changed: changed.into_iter().map(argument).collect() })
     }
 }
@@ -171,6 +179,11 @@ fn choose<'e, 't>(events: &'e Events<'t>, number: u64, date: Option<jiff::civil:
     };
     match candidates.as_slice() {
         [event] => Ok(*event),
+        [] if events.events.iter().any(|event| event.number == number) => {
+            let of_number = events.events.iter().filter(|event| event.number == number);
+            let days: Vec<_> = of_number.filter_map(Event::date).map(|day| day.to_string()).collect();
+            Err(Error::NotFound { what: what(), expected: format!("one of {}", quote(&days)) })
+        }
         [] => {
             let newest = events.largest();
             let expected = if newest == 0 {

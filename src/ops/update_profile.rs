@@ -8,7 +8,7 @@ use super::{Effect, Operation, Tool, Write, optional_text, text};
 use crate::{
     error::{Error, Result},
     format::{
-        MemoryFile,
+        MemoryFile, PLACEHOLDER,
         profile::{self, Tier},
         profile_change::{self, Change, Refusal, Terms},
         text::{enumerate, quote, shorten},
@@ -127,6 +127,10 @@ fn change(params: Params) -> Result<Change> {
     let key = optional_text("key", params.key.as_deref())?;
     if let Some(key) = key.as_ref().filter(|key| key.contains(['*', '：', ':'])) {
         return Err(Error::invalid("key", format!("`{}`", shorten(key)), "a key without `*`, `：` and `:`"));
+    }
+    if let Some(text) = params.text.as_deref().filter(|text| text.trim_start().starts_with(PLACEHOLDER)) {
+        let expected = format!("a text that does not begin like the placeholder `{PLACEHOLDER}）`, which gives way");
+        return Err(Error::invalid("text", format!("`{}`", shorten(text)), expected));
     }
     let required = |place: &str, raw: Option<String>| {
         let missing =

@@ -2,7 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::{CONFLICTS, Cancel, JOURNAL, LOCK, Lock, Wait, Workspace, disk, journal::Journal, lease::LEASE};
+use super::{
+    CONFLICTS, Cancel, JOURNAL, LOCK, Lock, Wait, Workspace, disk,
+    journal::Journal,
+    lease::{DISTILL_LOCK, LEASE},
+};
 use crate::{
     clock::Clock,
     error::Result,
@@ -27,16 +31,13 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Workspace {
     /// Looks at the files themselves.
-    ///
-    /// # Errors
-    ///
-    /// `unreadable` if the folder cannot be listed.
-    pub fn ailments(&self) -> Result<Vec<Ailment>> {
+    #[must_use]
+    pub fn ailments(&self) -> Vec<Ailment> {
         let mut ailments = Vec::new();
         let mut add = |path: PathBuf, what: String, remedy, is_grave| {
             ailments.push(Ailment { path, what, remedy, is_grave });
         };
-        for name in [LOCK, ".distill.lock"] {
+        for name in [LOCK, DISTILL_LOCK] {
             let path = self.root.join(name);
             match path.metadata() {
                 Ok(metadata) if !metadata.is_file() => {
@@ -93,7 +94,7 @@ impl Workspace {
                 false,
             );
         }
-        Ok(ailments)
+        ailments
     }
 
     /// Whether a crash left a change open: not one that another process has in hand.

@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 use super::{
     CONFLICTS, JOURNAL, LOCK, MEMORY,
     disk::{self, failed},
-    lease::LEASE,
+    lease::{DISTILL_LOCK, LEASE},
 };
 use crate::error::{Error, Result};
 
@@ -25,7 +25,7 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("session_summary.md", include_str!("template/session_summary.md")),
 ];
 /// The files beside `memory/`, empty at first.
-const BESIDE: [&str; 3] = [LOCK, ".distill.lock", ".mood_state_aux"];
+const BESIDE: [&str; 3] = [LOCK, DISTILL_LOCK, ".mood_state_aux"];
 
 const SESSIONS: &str = "sessions";
 /// The name of `memory` until it is whole.

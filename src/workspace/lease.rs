@@ -19,7 +19,7 @@ use crate::{
     format::distill_state::Cursor,
 };
 
-const DISTILL_LOCK: &str = ".distill.lock";
+pub(super) const DISTILL_LOCK: &str = ".distill.lock";
 pub(super) const LEASE: &str = ".distill_lease";
 
 /// What a distillation may commit, and until when.

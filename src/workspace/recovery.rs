@@ -15,7 +15,7 @@ use crate::{
     format::{
         MemoryFile,
         document::{self, Anchor, Document, Hunk},
-        events, index,
+        events, index, is_empty,
         replay::{Outcome, replay, shows_any},
     },
 };
@@ -112,6 +112,10 @@ pub(super) fn recover(
         };
         applied.push(done.ok_or_else(|| Error::ChangedMeanwhile { path: found.path.clone() })?);
     }
+    for warning in &warnings {
+        // Not every caller can be told.
+        tracing::warn!("{warning}");
+    }
     workspace.keep_conflicts(&conflicts, now)?;
     apply::settle(&applied, journal)?;
     Ok(warnings)
@@ -156,7 +160,10 @@ impl Found<'_> {
             },
             Standing::Foreign { document, .. } => document.clone(),
         };
-        for hunk in &self.change.hunks {
+        // Where a worry goes is looked at once it has left, wherever that place stands.
+        let (faded, others): (Vec<_>, Vec<_>) =
+            self.change.hunks.iter().partition(|hunk| matches!(hunk.anchor, Anchor::Faded(..)));
+        for hunk in others.into_iter().chain(faded) {
             match replay(self.change.file, &mut document, hunk) {
                 Outcome::Present | Outcome::Applied => {}
                 Outcome::Renumbered { from, to } => warnings.push(format!(
@@ -258,11 +265,11 @@ fn refuse_damage(workspace: &Workspace, found: &[Found<'_>]) -> Result<()> {
     let of = |file| found.iter().find(|found| found.change.file == file);
     let is_gone = match (of(MemoryFile::Events), of(MemoryFile::Index)) {
         (Some(events), _) => {
-            let is_blank = events.bytes.as_deref().unwrap_or(&[]).trim_ascii().is_empty();
+            let is_blank = is_empty(&String::from_utf8_lossy(events.bytes.as_deref().unwrap_or(&[])));
             is_blank && !matches!(events.standing, Standing::Torn(_) | Standing::Before)
         }
         // The index would be refreshed from them.
-        (None, Some(_)) => workspace.text_of(MemoryFile::Events)?.trim_ascii().is_empty(),
+        (None, Some(_)) => is_empty(&workspace.text_of(MemoryFile::Events)?),
         (None, None) => false,
     };
     if !is_gone {
