@@ -467,3 +467,34 @@ fn the_demo_runs_and_leaves_the_current_folder_alone() {
     assert!(outcome.stdout.contains("E010"), "{}", outcome.stdout);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn an_answer_stands_although_its_files_could_not_be_synced() {
+    let workspace = workspace();
+    workspace.ok("append_event", todo());
+    let mut failed = 0;
+    for step in 1..30 {
+        let mut command = workspace.command();
+        command.args(["call", "append_event", &todo().to_string()]);
+        let outcome = Outcome::of(
+            {
+                command.env("COMPANION_MEMORY_FAULT", format!("eio:{step}"));
+                command
+            },
+            None,
+        );
+        let is_answered = outcome.stdout.contains("\"id\"");
+        assert_eq!(outcome.status == Some(0), is_answered, "{outcome:?}");
+        failed += usize::from(is_answered && outcome.stderr.contains("could not be made safe"));
+    }
+    assert!(failed > 0, "no step failed behind an answer");
+}
+
+#[test]
+fn a_wrong_zone_is_told_whatever_is_logged() {
+    let mut command = program();
+    command.args(["--timezone", "Nowhere", "status"]).env("COMPANION_MEMORY_LOG", "off");
+    let outcome = Outcome::of(command, None);
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.starts_with("usage: ") && outcome.stderr.contains("Nowhere"), "{outcome:?}");
+}

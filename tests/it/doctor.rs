@@ -421,3 +421,15 @@ fn a_read_warns_of_kept_conflicts_too() {
     let result = workspace.ok("get_overview", json!({}));
     assert!(result["warnings"].to_string().contains(".memory_conflicts"), "{result}");
 }
+
+#[test]
+fn what_a_person_wrote_below_a_superfluous_state_stays() {
+    let remark = "手写的备注：别删\n";
+    let state = format!(
+        "# 提炼进度\n\n### [D000] · last_distillation\ntimestamp: 2026-04-10T00:00:00+08:00\n{remark}\n### [D000] · last_distillation\ntimestamp: 2026-04-13T08:40:12.300000001+08:00\nlast_decay_scan: 2026-04-10\n"
+    );
+    let workspace = healthy().file("memory/distill_state.md", state);
+    says(&workspace, &["doctor", "--fix"]);
+    let text = workspace.read("memory/distill_state.md");
+    assert!(text.contains(remark) && text.matches("[D000]").count() == 1, "{text}");
+}

@@ -843,3 +843,28 @@ fn a_comment_that_begins_below_an_item_of_the_block_stays_whole() {
     workspace.ok("update_event", json!({"id": "E001", "content": "新"}));
     assert!(workspace.index().contains(comment), "{}", workspace.index());
 }
+
+#[test]
+fn a_slip_in_the_index_blocks_no_event() {
+    let workspace = workspace().file("memory/MEMORY.md", index_with("- [E999999999999] 约定 · 看展"));
+    workspace.write("memory/events.md", "# 事件\n\n### [E004] 2026-04-13 · 用户Todo\n**内容**：买伞\n");
+    assert_eq!(workspace.ok("append_event", json!({"type": "用户Todo", "content": "还书"}))["id"], "E005");
+}
+
+#[test]
+fn events_that_are_a_byte_order_mark_alone_are_gone_for_everybody() {
+    let workspace = workspace().file("memory/MEMORY.md", index_with("- [E001] 约定 · 看展"));
+    workspace.write("memory/events.md", "\u{feff}");
+    assert_eq!(workspace.refused("append_event", json!({"type": "用户Todo", "content": "还书"})).code, "damaged");
+    assert_eq!(workspace.refused("list_events", json!({})).code, "damaged");
+    assert_eq!(workspace.run(&["doctor"]).status, Some(4));
+}
+
+#[test]
+fn an_event_of_another_day_is_told_by_its_own() {
+    let workspace = with_events(THREE);
+    let refusal = workspace.refused("update_event", json!({"id": "E001", "date": "2020-01-01", "status": "已关闭"}));
+    assert_eq!(refusal.code, "not_found");
+    let day = THREE.split_once("[E001] ").unwrap().1.split_once(' ').unwrap().0;
+    assert!(refusal.message.ends_with(&format!("expected one of `{day}`")), "{refusal:?}");
+}

@@ -425,3 +425,11 @@ fn hits_of_many_bytes_stay_below_the_size_of_a_result() {
     assert!(!result["hits"].as_array().unwrap().is_empty());
     assert!(result.to_string().len() < 40_000, "{}", result.to_string().len());
 }
+
+#[test]
+fn a_query_of_nothing_that_is_seen_finds_nothing() {
+    let workspace = Workspace::new().file("memory/persona.md", "# 人物\n\n慢热。\n");
+    assert_eq!(workspace.refused("search_memory", json!({"query": "\u{200b}"})).code, "invalid_argument");
+    assert_eq!(workspace.ok("search_memory", json!({"query": "慢热 \u{200b}"}))["hits"].as_array().unwrap().len(), 1);
+    assert_eq!(workspace.refused("list_events", json!({"query": "长".repeat(2001)})).code, "invalid_argument");
+}

@@ -373,3 +373,16 @@ fn a_comment_directly_below_the_oldest_snapshot_stays_whole_when_that_goes() {
     workspace.ok("update_mood", json!({"note": "新"}));
     assert!(mood(&workspace).ends_with(comment), "{}", mood(&workspace));
 }
+
+#[test]
+fn lines_in_a_comment_of_the_head_are_no_mood() {
+    let comment = "<!--\nvalence: -1 最坏，1 最好\nenergy: 0 到 1\n-->\n";
+    let aux = "<!--\nconsecutive_g4c_count: 9\n-->\nconsecutive_g4c_count: 0\n";
+    let workspace = Workspace::new()
+        .file("memory/mood_state.md", format!("{comment}valence: 0.30\nenergy: 0.60\n"))
+        .file(".mood_state_aux", aux);
+    let result = workspace.ok("update_mood", json!({"delta_valence": 0.1, "note": "好"}));
+    assert_eq!((pair(&result, "before"), pair(&result, "after")), ((0.3, 0.6), (0.4, 0.6)));
+    assert!(mood(&workspace).starts_with(&format!("{comment}valence: 0.40\nenergy: 0.60\n")), "{}", mood(&workspace));
+    assert!(workspace.read(".mood_state_aux").starts_with(aux), "{}", workspace.read(".mood_state_aux"));
+}

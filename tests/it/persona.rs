@@ -368,3 +368,24 @@ fn the_block_ends_at_a_rule() {
     let new = with_block("- [2026-01-02] 怕打雷\n- [{今天}] 怕水\n", "\n---\n\n- [2020-01-01] 别的\n");
     adds(&old, "怕水", &new);
 }
+
+#[test]
+fn the_same_correction_made_twice_is_made_once() {
+    let workspace = with(&with_block("- **[2026-04-01]** 喜欢咖啡\n", ""));
+    let correcting = json!({"old_text": "喜欢咖啡", "new_text": "不喜欢咖啡"});
+    let first = workspace.ok("correct_persona", correcting.clone());
+    assert_eq!(workspace.ok("correct_persona", correcting), first);
+    assert_eq!(persona(&workspace), with_block("- **[2026-04-01]** 不喜欢咖啡\n", ""));
+}
+
+#[test]
+fn a_stability_in_a_comment_is_an_example() {
+    let workspace = with("# 人物\n\n<!--\nstability: 5\n-->\n\nstability: 1\n")
+        .file("memory/mood_state.md", "valence: -0.80\nenergy: 0.50\n")
+        .file(".mood_state_aux", "last_decay_written_at: 2026-04-12T20:00:00+08:00\n");
+    let other = with("# 人物\n\nstability: 1\n")
+        .file("memory/mood_state.md", "valence: -0.80\nenergy: 0.50\n")
+        .file(".mood_state_aux", "last_decay_written_at: 2026-04-12T20:00:00+08:00\n");
+    let decayed = |workspace: &Workspace| workspace.ok("get_overview", json!({}))["mood"]["decayed_valence"].clone();
+    assert_eq!(decayed(&workspace), decayed(&other));
+}

@@ -899,3 +899,46 @@ fn a_comment_that_begins_below_an_entry_makes_no_entries_when_that_goes() {
     let found = with(old).ok("update_profile", remove("喜欢", "茶"));
     assert_eq!(found["entries"], 1, "{found}");
 }
+
+#[test]
+fn a_value_that_begins_with_a_colon_stays_what_it_is() {
+    let workspace = with("# 用户\n\n## 基本信息\n\n- 茶\n");
+    for (written, removed) in [(true, Value::Null), (false, Value::Null)] {
+        let result = workspace.ok("update_profile", set("基本信息", "签名", ":)"));
+        assert_eq!((&result["written"], &result["removed"]), (&json!(written), &removed), "{result}");
+    }
+    assert_eq!(profile(&workspace), "# 用户\n\n## 基本信息\n\n- 茶\n- **签名**：:)\n");
+}
+
+#[test]
+fn a_key_that_has_to_be_escaped_is_found_again() {
+    let workspace = with("# 用户\n\n## 基本信息\n\n- 茶\n");
+    workspace.ok("update_profile", set("基本信息", "爱<br>好", "一"));
+    workspace.ok("update_profile", set("基本信息", "爱<br>好", "二"));
+    assert_eq!(profile(&workspace), "# 用户\n\n## 基本信息\n\n- 茶\n- **爱&lt;br>好**：二\n");
+}
+
+#[test]
+fn an_english_word_for_the_closest_is_a_whole_one() {
+    let relations = |entry: &str| format!("# 用户\n\n## 重要关系\n\n- {entry}\n");
+    for entry in ["Jason：同事", "Madison from work", "the lesson with Momo"] {
+        becomes(&relations(entry), remove("重要关系", entry), "# 用户\n\n## 重要关系\n\n");
+    }
+    for entry in ["her son：小明", "Mom likes tea", "two sons", "妈妈：血压高"] {
+        refuses(&relations(entry), remove("重要关系", entry), "core_conflict");
+    }
+}
+
+#[test]
+fn nothing_is_written_that_would_give_way_as_a_placeholder() {
+    refuses("# 用户\n\n## 喜欢\n\n- 茶\n", add("喜欢", "（暂无特别喜欢的，除了猫）"), "invalid_argument");
+}
+
+#[test]
+fn only_the_first_heading_is_the_title() {
+    becomes(
+        "# 基本信息\n\n- 茶\n\n# 喜欢\n\n- 猫\n",
+        add("喜欢", "雨"),
+        "# 基本信息\n\n- 茶\n\n# 喜欢\n\n- 猫\n- 雨\n",
+    );
+}

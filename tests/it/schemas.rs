@@ -381,3 +381,13 @@ fn two_thousand_characters_are_the_limit_whatever_their_bytes() {
         workspace.ok(tool, arguments);
     }
 }
+
+#[test]
+fn a_call_that_adds_each_time_is_not_said_to_change_nothing_the_second_time() {
+    let mut server = Server::start(&Workspace::new());
+    let listed = server.ask("tools/list", json!({}));
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let adds = ["append_event", "update_mood", "record_conversation"].contains(&tool["name"].as_str().unwrap());
+        assert_eq!(tool["annotations"]["idempotentHint"], json!(!adds), "{tool}");
+    }
+}

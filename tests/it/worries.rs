@@ -423,3 +423,17 @@ fn a_comment_that_begins_below_a_worry_stays_whole_when_the_worry_goes() {
     assert!(worries(&workspace).contains(comment), "{}", worries(&workspace));
     assert_eq!(workspace.refused("touch_unresolved", json!({"id": "U050", "life_log_id": "L013"})).code, "not_found");
 }
+
+#[test]
+fn a_worry_fades_upwards_where_the_faded_ones_stand_above() {
+    let old = "- [U009] src=user_told kind=user_told decay_d=never 旧事\n";
+    let english = OTHER.replace("想去没去成的展", "the show she never saw");
+    let before = format!("# 挂念\n\n## 已淡忘\n\n{old}\n## 现在\n\n{TOLD}{english}{LINE}");
+    let workspace = with(&before);
+    workspace.ok("resolve_unresolved", json!({"id": "U002", "resolved_by": "去了"}));
+    let resolved = format!("{} resolved_by: \"去了\"\n", english.trim_end());
+    assert_eq!(worries(&workspace), format!("# 挂念\n\n## 已淡忘\n\n{old}{resolved}\n## 现在\n\n{TOLD}{LINE}"));
+    workspace.write("memory/life_log.md", "# 日志\n\n### [L010] 2025-01-01T10:00 · 对白\n");
+    assert_eq!(workspace.ok("fade_unresolved", json!({"force": true}))["faded"], json!(["M001"]));
+    assert_eq!(worries(&workspace), format!("# 挂念\n\n## 已淡忘\n\n{old}{resolved}{LINE}\n## 现在\n\n{TOLD}"));
+}
