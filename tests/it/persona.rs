@@ -1,7 +1,11 @@
 //! `add_persona_detail` and `correct_persona`: the block of details, the style of its entries, and corrections that stay
 //! within their line.
 
-use crate::support::{Workspace, both_doors, clock};
+use crate::support::{
+    Workspace, both_doors,
+    chat::{ago, written},
+    clock,
+};
 use serde_json::{Value, json};
 
 const PERSONA: &str = "memory/persona.md";
@@ -380,12 +384,14 @@ fn the_same_correction_made_twice_is_made_once() {
 
 #[test]
 fn a_stability_in_a_comment_is_an_example() {
-    let workspace = with("# 人物\n\n<!--\nstability: 5\n-->\n\nstability: 1\n")
-        .file("memory/mood_state.md", "valence: -0.80\nenergy: 0.50\n")
-        .file(".mood_state_aux", "last_decay_written_at: 2026-04-12T20:00:00+08:00\n");
-    let other = with("# 人物\n\nstability: 1\n")
-        .file("memory/mood_state.md", "valence: -0.80\nenergy: 0.50\n")
-        .file(".mood_state_aux", "last_decay_written_at: 2026-04-12T20:00:00+08:00\n");
-    let decayed = |workspace: &Workspace| workspace.ok("get_overview", json!({}))["mood"]["decayed_valence"].clone();
-    assert_eq!(decayed(&workspace), decayed(&other));
+    let ten_hours_ago = written(&ago(36_000.0));
+    let decayed = |persona: &str| {
+        let workspace = with(persona)
+            .file("memory/mood_state.md", "valence: -0.80\nenergy: 0.50\n")
+            .file(".mood_state_aux", format!("last_decay_written_at: {ten_hours_ago}\n"));
+        workspace.ok("get_overview", json!({}))["mood"]["decayed_valence"].clone()
+    };
+    let (commented, low, high) = ("<!--\nstability: 5\n-->\n\nstability: 1\n", "stability: 1\n", "stability: 5\n");
+    assert_eq!(decayed(commented), decayed(low));
+    assert_ne!(decayed(low), decayed(high));
 }
