@@ -85,7 +85,7 @@ pub(super) fn recover(
     let mut events_text = None;
     for found in &found {
         let mut document = found.brought_forward(&mut warnings, &mut conflicts);
-        conflicts.extend(found.backup_to_keep(is_same_boot));
+        conflicts.extend(found.backup_to_keep());
         match found.change.file {
             MemoryFile::Events => events_text = Some(document.text().to_owned()),
             MemoryFile::Index => {
@@ -128,11 +128,15 @@ impl Found<'_> {
     }
 
     /// The backup's text, if it may be all that is whole: the power went while the file was written over,
-    /// and another program wrote into what was left.
-    fn backup_to_keep(&self, is_same_boot: bool) -> Option<(MemoryFile, Hunk)> {
-        let is_needed = !is_same_boot && matches!(self.standing, Standing::Foreign { .. });
-        let new = String::from_utf8_lossy(self.backup.as_ref().filter(|_| is_needed)?).into_owned();
-        Some((self.change.file, Hunk { at: 0, old: String::new(), new, anchor: Anchor::Line }))
+    /// and another program added to what was left.
+    fn backup_to_keep(&self) -> Option<(MemoryFile, Hunk)> {
+        let (whole, bytes) = (self.backup.as_deref()?, self.bytes.as_deref()?);
+        let old = document::revert(whole, &self.change.hunks)?;
+        let (both, _) = bytes.split_at_checked(whole.len().min(old.len()))?;
+        let is_torn = is_mixture(both, whole, &old) && !old.starts_with(both);
+        let is_needed = is_torn && matches!(self.standing, Standing::Foreign { .. });
+        let new = String::from_utf8_lossy(whole).into_owned();
+        is_needed.then_some((self.change.file, Hunk { at: 0, old: String::new(), new, anchor: Anchor::Line }))
     }
 
     /// Whether the file is still as it was found.
