@@ -263,7 +263,6 @@ pub fn life_log(data: &[u8]) {
     let dates = life_log::dates([&text.to_string()]);
     let newest = life_log::newest(&text);
     assert!(dates.keys().all(|number| newest.is_some_and(|newest| *number <= newest)), "{dates:?} up to {newest:?}");
-}
     let _ = session_context::parse(&text);
     let _ = summary::is_due(&text, &text);
 }
