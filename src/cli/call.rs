@@ -11,7 +11,7 @@ use super::Failure;
 use crate::{
     error::Error,
     ops::{self, Context, Toolset, schema::JsonObject},
-    workspace::{Cancel, Settling, Wait},
+    workspace::{Cancel, Wait},
 };
 
 /// How long a call waits for the lock (`memory_write`, step 1).
@@ -35,9 +35,8 @@ pub(super) fn run(name: &str, arguments: Option<&str>, toolset: Toolset, context
     let result =
         serde_json::to_string_pretty(&answer.result).map_err(|error| Error::Internal { detail: error.to_string() })?;
     writeln!(io::stdout(), "{result}")?;
-    if let Some(Err(error)) = answer.settling.map(Settling::settle) {
-        // The answer stands: the journal holds the change, and the next call brings it to safety.
-        tracing::error!(%error, "the files of an answered call could not be made safe; the journal still holds it");
+    if let Some(settling) = answer.settling {
+        settling.settle_answered();
     }
     Ok(())
 }

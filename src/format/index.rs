@@ -9,7 +9,7 @@ use super::{
     events::{self, Events, Field},
     id_number,
     markdown::{self, Line},
-    text::{cut, escape, unescape},
+    text::{escape, shown, unescape},
 };
 
 /// What the block's heading contains.
@@ -138,9 +138,8 @@ fn render(events: &Events<'_>, today: Date) -> String {
     }
     let mut items = String::new();
     for event in pressing {
-        let content = event.field(Field::Content).unwrap_or_default();
-        let content = cut(&content, CONTENT_LIMIT).map_or_else(|| content.clone(), |start| format!("{start}…"));
-        let parts = [event.due_date().map(|due| due.to_string()), event.event_type(), Some(content)];
+        let content = event.field(Field::Content).map(|content| shown(&content, CONTENT_LIMIT));
+        let parts = [event.due_date().map(|due| due.to_string()), event.event_type(), content];
         let parts: Vec<_> =
             parts.into_iter().flatten().filter(|part| !part.is_empty()).map(|part| escape(&part)).collect();
         let _ = writeln!(items, "- [{}] {}", event.id(), parts.join(" · "));

@@ -92,6 +92,12 @@ impl<'t> Line<'t> {
     }
 }
 
+/// The last line of the item that begins at an index of these lines.
+pub(crate) fn item_end<'l, 't>(lines: &'l [Line<'t>], at: usize) -> Option<&'l Line<'t>> {
+    let continued = lines.iter().skip(at + 1).take_while(|line| line.continues_item()).count();
+    lines.get(at + continued)
+}
+
 /// A code fence's mark, where its line begins and how long it is.
 struct Closer {
     start: usize,

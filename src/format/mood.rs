@@ -314,16 +314,14 @@ pub fn write_aux(document: &mut Document, instant: &str, healing_count: u64) {
 }
 
 fn write_field(document: &mut Document, name: &str, value: &str) {
-    {
-        let anchor = Anchor::Field(name.to_owned());
-        let text = document.text().to_owned();
-        let standing = markdown::lines(&text).find(|line| !line.in_comment && field(line, name).is_some());
-        match standing {
-            Some(line) => document.replace(line.start..line.end(), &format!("{name}: {value}"), anchor),
-            None => {
-                let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-                document.insert_lines(text.len(), &format!("{newline}{name}: {value}\n"), anchor);
-            }
+    let anchor = Anchor::Field(name.to_owned());
+    let text = document.text().to_owned();
+    let standing = markdown::lines(&text).find(|line| !line.in_comment && field(line, name).is_some());
+    match standing {
+        Some(line) => document.replace(line.start..line.end(), &format!("{name}: {value}"), anchor),
+        None => {
+            let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            document.insert_lines(text.len(), &format!("{newline}{name}: {value}\n"), anchor);
         }
     }
 }

@@ -88,9 +88,7 @@ pub fn add_detail(document: &mut Document, date: Date, detail: &str) -> bool {
     let placeholder = block.iter().find(|line| line.is_placeholder());
     match (entries.last(), placeholder) {
         (Some((at, (style, _))), _) => {
-            let rest = block.get(at + 1..).unwrap_or(&[]);
-            let continued = rest.iter().take_while(|line| line.continues_item()).count();
-            let last = block.get(at + continued).unwrap_or(heading);
+            let last = markdown::item_end(&block, *at).unwrap_or(heading);
             let newline = if last.next == last.end() { "\n" } else { "" };
             document.insert_lines(last.next, &format!("{newline}{}\n", style.write(date, detail)), Anchor::NewDetail);
         }

@@ -120,16 +120,18 @@ pub fn shorten(text: &str) -> String {
 /// The first few of many names, as errors and warnings list them.
 #[must_use]
 pub fn enumerate(names: &[String], separator: &str) -> String {
-    let shown: Vec<_> = names.iter().take(LISTED).map(|name| shorten(name)).collect();
-    let shown = shown.join(separator);
-    if names.len() > LISTED { format!("{shown} and {} more", names.len() - LISTED) } else { shown }
+    listed(names, separator, shorten)
 }
 
 /// The same, each name as it is to be written.
 #[must_use]
 pub fn quote(names: &[String]) -> String {
-    let quoted: Vec<_> = names.iter().take(LISTED).map(|name| format!("`{}`", shorten(name))).collect();
-    let shown = quoted.join(", ");
+    listed(names, ", ", |name| format!("`{}`", shorten(name)))
+}
+
+fn listed(names: &[String], separator: &str, write: impl Fn(&str) -> String) -> String {
+    let shown: Vec<_> = names.iter().take(LISTED).map(|name| write(name)).collect();
+    let shown = shown.join(separator);
     if names.len() > LISTED { format!("{shown} and {} more", names.len() - LISTED) } else { shown }
 }
 
@@ -140,6 +142,12 @@ pub fn cut(text: &str, limit: usize) -> Option<&str> {
     text.chars().nth(limit)?;
     let (end, _) = text.grapheme_indices(true).nth(limit)?;
     text.get(..end)
+}
+
+/// The same, with a sign where it was cut; a shorter text whole.
+#[must_use]
+pub fn shown(text: &str, limit: usize) -> String {
+    cut(text, limit).map_or_else(|| text.to_owned(), |start| format!("{start}…"))
 }
 
 /// What a search key writes for a character, if that is the same whatever stands beside it: true of

@@ -265,7 +265,8 @@ pub(crate) fn insert_faded(document: &mut Document, line: &str, anchor: Anchor) 
         return;
     };
     let section: Vec<_> = lines.take_while(|line| line.heading().is_none()).collect();
-    match section.iter().rev().find(|line| line.bullet().is_some() || line.continues_item()) {
+    let last_bullet = section.iter().rposition(|line| line.bullet().is_some());
+    match last_bullet.and_then(|at| markdown::item_end(&section, at)) {
         Some(last) => {
             let newline = if last.next == last.end() { "\n" } else { "" };
             document.insert_lines(last.next, &format!("{newline}{line}"), anchor);

@@ -125,8 +125,8 @@ impl Server {
             };
             // Nobody waits for the answer to a cancelled call.
             let _ = sender.send(result);
-            if let Some(Err(error)) = settling.map(crate::workspace::Settling::settle) {
-                tracing::error!(%error, "the files of an answered call could not be made safe; the journal still holds it");
+            if let Some(settling) = settling {
+                settling.settle_answered();
             }
         });
         let answer = tokio::select! {

@@ -14,9 +14,7 @@ use crate::{
     format::{
         MemoryFile,
         events::{self, Field},
-        passages, persona, profile,
-        text::cut,
-        unresolved,
+        passages, persona, profile, text, unresolved,
     },
     workspace::{Lease, Reading, Workspace},
 };
@@ -237,5 +235,5 @@ fn shared(lists: [Vec<String>; 6]) -> [Vec<String>; 6] {
 }
 
 fn shown(text: &str) -> String {
-    cut(text, TEXT_SHOWN).map_or_else(|| text.to_owned(), |start| format!("{start}…")).replace('\n', " ")
+    text::shown(text, TEXT_SHOWN).replace('\n', " ")
 }

@@ -9,9 +9,7 @@ use crate::{
     format::{
         MemoryFile,
         events::{self, Field},
-        index, mood, persona, profile,
-        text::cut,
-        unresolved,
+        index, mood, persona, profile, text, unresolved,
     },
     workspace::Reading,
 };
@@ -172,7 +170,7 @@ fn section_counts(reading: &mut Reading<'_>) -> Result<Vec<SectionCount>> {
 
 /// A text as the overview shows it.
 fn shown(text: &str) -> String {
-    cut(text, TEXT_SHOWN).map_or_else(|| text.to_owned(), |start| format!("{start}…"))
+    text::shown(text, TEXT_SHOWN)
 }
 
 /// The first items that fit, and a warning that says how many do not.

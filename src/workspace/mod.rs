@@ -94,6 +94,14 @@ impl Settling {
         disk::answered();
         if self.applied.is_empty() { Ok(()) } else { apply::settle(&self.applied, &mut self.journal) }
     }
+
+    /// The same, of a call that was answered: the answer stands, since the journal holds the change and
+    /// the next call brings it to safety.
+    pub fn settle_answered(self) {
+        if let Err(error) = self.settle() {
+            tracing::error!(%error, "the files of an answered call could not be made safe; the journal still holds it");
+        }
+    }
 }
 
 impl Workspace {

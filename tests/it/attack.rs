@@ -235,8 +235,8 @@ pub(crate) fn laid_out(files: &Files) -> Workspace {
 }
 
 /// How many steps a call makes if nothing goes wrong.
-pub(crate) fn count_steps(start: &Files, call: &Call) -> usize {
-    let ran = run(&laid_out(start), call).traced().undisturbed();
+pub(crate) fn count_steps(start: &Files, call: &Call, mounted: &[&str]) -> usize {
+    let ran = run(&laid_out(start), call).with_mounted(mounted).traced().undisturbed();
     ran.steps.iter().filter(|step| step.is_made()).count()
 }
 

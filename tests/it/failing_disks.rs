@@ -27,7 +27,7 @@ fn a_step_that_fails_is_told_and_leaves_all_or_nothing() {
     let mut choice = Choice::among("a failing step");
     for sample in writers() {
         let outcomes = call_and_worry(&sample);
-        for step in 1..=count_steps(sample.files(), &sample.call) {
+        for step in 1..=count_steps(sample.files(), &sample.call, &[]) {
             if !choice.one_in(2, 1) {
                 continue;
             }
@@ -55,7 +55,7 @@ fn a_disk_that_fails_from_some_step_on_is_told_again_and_again_until_it_is_well(
     let mut choice = Choice::among("a failing disk");
     for sample in writers() {
         let outcomes = call_and_worry(&sample);
-        for step in 1..=count_steps(sample.files(), &sample.call) {
+        for step in 1..=count_steps(sample.files(), &sample.call, &[]) {
             if !choice.one_in(4, 1) {
                 continue;
             }

@@ -3,8 +3,8 @@
 
 use crate::{
     attack::{
-        CALL, Choice, FIRST_BOOT, LAST_BOOT, NEXT, NEXT_BOOT, Tally, call_and_worry, can_mount, laid_out, look,
-        next_worry, run,
+        CALL, Choice, FIRST_BOOT, LAST_BOOT, NEXT, NEXT_BOOT, Tally, call_and_worry, can_mount, count_steps, laid_out,
+        look, next_worry, run,
     },
     disk_model::Disk,
     mounted_files::{MOUNTED, samples_with},
@@ -27,8 +27,7 @@ fn two_mishaps_leave_all_or_nothing(mounted: &[&str], what: &str) {
     let mut choice = Choice::among(what);
     for sample in samples_with(mounted) {
         let outcomes = call_and_worry(&sample);
-        let ran = run(&laid_out(sample.files()), &sample.call).with_mounted(mounted).traced().undisturbed();
-        let count = ran.steps.iter().filter(|step| step.is_made()).count();
+        let count = count_steps(sample.files(), &sample.call, mounted);
         for first in (1..=count).flat_map(mishaps) {
             // A recovery takes about as many steps as the call.
             for second in (1..=count).flat_map(mishaps) {
@@ -56,8 +55,7 @@ fn a_cut_after_a_mishap_loses_nothing_that_was_answered(mounted: &[&str], what: 
     let mut choice = Choice::among(what);
     for sample in samples_with(mounted) {
         let outcomes = call_and_worry(&sample);
-        let ran = run(&laid_out(sample.files()), &sample.call).with_mounted(mounted).traced().undisturbed();
-        let count = ran.steps.iter().filter(|step| step.is_made()).count();
+        let count = count_steps(sample.files(), &sample.call, mounted);
         for first in (1..=count).flat_map(mishaps) {
             if !choice.one_in(80, 12) {
                 continue;

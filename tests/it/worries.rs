@@ -437,3 +437,13 @@ fn a_worry_fades_upwards_where_the_faded_ones_stand_above() {
     assert_eq!(workspace.ok("fade_unresolved", json!({"force": true}))["faded"], json!(["M001"]));
     assert_eq!(worries(&workspace), format!("# 挂念\n\n## 已淡忘\n\n{old}{resolved}{LINE}\n## 现在\n\n{TOLD}"));
 }
+
+#[test]
+fn a_faded_worry_goes_behind_the_last_one_and_before_a_comment_at_the_end() {
+    let gone = "- [U009] src=user_told kind=user_told decay_d=never 旧事\n  下一行\n";
+    let footer = "\n<!-- 到此为止\n往下是别的程序的\n-->\n";
+    let workspace = with(&format!("# 挂念\n\n{TOLD}{OTHER}\n## 已淡忘\n\n{gone}{footer}"));
+    workspace.ok("resolve_unresolved", json!({"id": "U002", "resolved_by": "去了"}));
+    let resolved = format!("{} resolved_by: \"去了\"\n", OTHER.trim_end());
+    assert_eq!(worries(&workspace), format!("# 挂念\n\n{TOLD}\n## 已淡忘\n\n{gone}{resolved}{footer}"));
+}
